@@ -116,7 +116,7 @@ lint: tools house words docs-check ## check format, lints, how src/ is put toget
 	cargo clippy --locked --manifest-path clients/model/Cargo.toml --target-dir $(TARGET)/packages/model --all-targets -- -D warnings
 	@for patch in $$(find tests -name '*.patch'); do git apply --check "$$patch" || exit; done
 
-words: ## refuse old words in the pages, names and messages (needs python3)
+words: ## refuse old words in the pages, code, names and messages (needs python3)
 	@build-support/words --test
 	@build-support/words
 

@@ -84,7 +84,7 @@ fn main() -> ExitCode {
 }
 
 /// Everything that was asked for, in a fixed order: on some servers a first
-/// waiter leaves its mark on what comes after it.
+/// waiter changes what comes after it.
 fn measure(options: &Options) -> Outcome<Report> {
     load::raise_open_files()?;
     let mut report = Report::new(options.report.clone(), !options.quick);

@@ -1,5 +1,5 @@
-//! What a held lock and a waiter take, by the server's own count, beside what
-//! it takes for the like of its own.
+//! What a held lock and a waiter take, by the server's own count, beside the
+//! like of its own.
 
 use crate::held;
 use crate::load::{command, Connection, Outcome, Server, Session};

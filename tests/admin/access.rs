@@ -110,7 +110,7 @@ fn when_memory_is_full_locks_can_be_kept_and_freed_but_not_taken() {
 }
 
 #[test]
-fn a_replica_tells_of_locks_and_changes_none() {
+fn a_replica_shows_locks_and_changes_none() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     master.raw().int("RLOCK.ACQUIRE job alice 60000");

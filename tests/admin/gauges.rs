@@ -17,7 +17,7 @@ fn held(client: &mut RawClient) -> i64 {
 
 #[test]
 fn a_lock_is_held_once_whoever_holds_it_and_how_often() {
-    let server = Server::start_heard();
+    let server = Server::start_observed();
     let mut client = server.raw();
     for (request, count) in [
         ("RLOCK.ACQUIRE k a 100000", 1),
@@ -55,7 +55,7 @@ fn a_lock_is_held_once_whoever_holds_it_and_how_often() {
 }
 
 #[test]
-fn the_oldest_hold_and_the_oldest_wait_are_told() {
+fn the_oldest_hold_and_the_oldest_wait_are_shown() {
     let server = Server::start();
     let mut client = server.raw();
     let ages = |client: &mut RawClient| told(client, ["oldest_hold_ms", "oldest_wait_ms"]);
@@ -93,8 +93,8 @@ fn the_oldest_hold_and_the_oldest_wait_are_told() {
 }
 
 #[test]
-fn how_long_locks_were_held_is_told_however_that_ended() {
-    let server = Server::start_heard();
+fn how_long_locks_were_held_is_shown_however_that_ended() {
+    let server = Server::start_observed();
     let mut client = server.raw();
     let max = |client: &mut RawClient| client.counter("rlock_held_max_ms");
     let mut longest = 0;
@@ -137,7 +137,7 @@ fn how_long_locks_were_held_is_told_however_that_ended() {
 
 #[test]
 fn a_hold_is_one_however_often_it_nests_and_whatever_it_is_called() {
-    let server = Server::start_heard();
+    let server = Server::start_observed();
     let (mut client, mut other) = (server.raw(), server.raw());
     client.token("RLOCK.ACQUIRE k a 100000");
     let since = now_ms();

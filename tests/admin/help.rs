@@ -15,7 +15,7 @@ fn commands(client: &mut RawClient) -> Vec<String> {
 }
 
 #[test]
-fn help_tells_how_each_command_is_called_and_what_it_does() {
+fn help_shows_how_each_command_is_called_and_what_it_does() {
     let server = Server::start();
     let mut client = server.raw();
     let lines = client.texts("RLOCK.HELP");
@@ -33,7 +33,7 @@ fn help_tells_how_each_command_is_called_and_what_it_does() {
 }
 
 #[test]
-fn command_docs_tell_since_when_and_what_it_costs() {
+fn command_docs_say_since_when_and_what_it_costs() {
     let server = Server::start();
     let mut client = server.raw();
     for command in commands(&mut client) {
@@ -49,7 +49,7 @@ fn command_docs_tell_since_when_and_what_it_costs() {
 }
 
 #[test]
-fn the_version_is_told_in_each_place() {
+fn the_version_is_the_same_in_each_place() {
     let server = Server::start();
     let mut client = server.raw();
     let modules = client.list("MODULE LIST").into_iter().map(map);

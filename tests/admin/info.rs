@@ -44,7 +44,7 @@ fn a_free_lock_has_nobody() {
 }
 
 #[test]
-fn a_held_lock_tells_of_its_holder() {
+fn a_held_lock_shows_its_holder() {
     let server = Server::start();
     let mut client = server.raw();
     let begin = Instant::now();
@@ -96,7 +96,7 @@ fn held_ms_counts_from_the_first_hold_of_the_current_holder() {
 }
 
 #[test]
-fn waiters_are_counted_and_the_oldest_wait_is_told() {
+fn waiters_are_counted_and_the_oldest_wait_is_shown() {
     let server = Server::start();
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE job alice 60000");

@@ -7,7 +7,7 @@ use crate::support::{
 };
 
 #[test]
-fn readers_are_told_one_by_one() {
+fn readers_are_shown_one_by_one() {
     let server = Server::start();
     let mut control = server.raw();
     let begin = now_ms();
@@ -42,7 +42,7 @@ fn readers_are_told_one_by_one() {
 }
 
 #[test]
-fn an_owner_that_writes_and_reads_is_told_twice_writing_first() {
+fn an_owner_that_writes_and_reads_is_shown_twice_writing_first() {
     let server = Server::start();
     let mut control = server.raw();
     let reading = control.token("RLOCK.ACQUIRE k a 100000 READ");
@@ -83,7 +83,7 @@ fn a_key_that_stands_idle_for_a_waiter_is_reserved() {
 }
 
 #[test]
-fn the_connection_that_a_hold_is_bound_to_is_told() {
+fn the_connection_that_a_hold_is_bound_to_is_shown() {
     let server = Server::start();
     let mut control = server.raw();
     control.token("RLOCK.ACQUIRE plain a 100000");
@@ -99,7 +99,7 @@ fn the_connection_that_a_hold_is_bound_to_is_told() {
 }
 
 #[test]
-fn it_tells_of_two_hundred_who_wait_and_of_binary_names() {
+fn it_counts_two_hundred_who_wait_and_shows_binary_names() {
     let server = Server::start();
     let mut control = server.raw();
     control.token("RLOCK.ACQUIRE k w 100000 WRITE");

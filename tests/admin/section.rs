@@ -171,7 +171,7 @@ fn a_wait_is_counted_when_it_begins_and_as_it_ends() {
 
 #[test]
 fn leases_that_run_out_are_counted_and_releases_are_not_among_them() {
-    let server = Server::start_heard();
+    let server = Server::start_observed();
     let mut control = server.raw();
     let before = control.counters();
     for key in ["x", "y", "z"] {
@@ -222,7 +222,7 @@ fn refused_rings_are_counted() {
 }
 
 #[test]
-fn grants_that_were_taken_back_are_counted() {
+fn grants_that_were_revoked_are_counted() {
     let server = Server::start();
     let mut control = server.raw();
     for count in 1..=20 {
@@ -278,7 +278,7 @@ fn two_hundred_who_wait_are_counted() {
 }
 
 #[test]
-fn how_long_those_waited_who_were_granted_is_told() {
+fn how_long_those_waited_who_were_granted_is_shown() {
     let server = Server::start();
     let mut control = server.raw();
     let waits = |control: &mut RawClient| {

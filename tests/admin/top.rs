@@ -89,7 +89,7 @@ fn the_locks_that_most_wait_for_come_first() {
 }
 
 #[test]
-fn ten_are_told_unless_one_asks_for_more_or_less() {
+fn ten_are_shown_unless_one_asks_for_more_or_less() {
     let server = Server::start();
     let mut control = server.raw();
     let crowds: Vec<_> = (1..=15)
@@ -133,7 +133,7 @@ fn names_may_be_any_bytes() {
 }
 
 #[test]
-fn wrong_requests_are_told_what_is_wrong() {
+fn the_error_of_a_wrong_request_says_what_is_wrong() {
     let server = Server::start();
     let mut control = server.raw();
     for request in [

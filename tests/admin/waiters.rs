@@ -39,7 +39,7 @@ fn owners(client: &mut RawClient, request: &str) -> Vec<String> {
 }
 
 #[test]
-fn who_was_killed_just_before_is_not_told() {
+fn who_was_killed_just_before_is_not_shown() {
     let server = Server::start();
     let mut control = server.raw();
     control.token("RLOCK.ACQUIRE k a 100000");
@@ -52,7 +52,7 @@ fn who_was_killed_just_before_is_not_told() {
 }
 
 #[test]
-fn they_are_told_in_the_order_of_the_queue() {
+fn they_are_shown_in_the_order_of_the_queue() {
     let server = Server::start();
     let mut control = server.raw();
     control.token("RLOCK.ACQUIRE k a 100000");
@@ -93,7 +93,7 @@ fn they_are_told_in_the_order_of_the_queue() {
 }
 
 #[test]
-fn so_many_of_them_are_told_as_one_asks_for() {
+fn so_many_of_them_are_shown_as_one_asks_for() {
     let server = Server::start();
     let mut control = server.raw();
     control.token("RLOCK.ACQUIRE k a 100000");
@@ -142,7 +142,7 @@ fn readers_writers_and_upgrades_are_told_apart() {
 }
 
 #[test]
-fn who_waits_for_many_keys_is_told_under_each() {
+fn who_waits_for_many_keys_is_shown_under_each() {
     let server = Server::start();
     let mut control = server.raw();
     control.token("RLOCK.ACQUIRE b z 100000");
@@ -195,7 +195,7 @@ fn the_queue_is_that_of_one_database() {
 }
 
 #[test]
-fn wrong_requests_are_told_what_is_wrong() {
+fn the_error_of_a_wrong_request_says_what_is_wrong() {
     let server = Server::start();
     let mut control = server.raw();
     for request in [

@@ -20,8 +20,8 @@ fn a_lease_that_ends_while_its_slot_migrates_is_handed_on_if_the_slot_stays(by: 
     waiter.token();
 }
 
-both_ways!(a_turn_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_slot_stays);
-fn a_turn_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_slot_stays(by: Way) {
+both_ways!(a_yield_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_slot_stays);
+fn a_yield_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_slot_stays(by: Way) {
     let (one, two) = two_nodes();
     let mut slot = Move::before("k", &one, &two);
     slot.here.ask("CONFIG SET rlock.redisson-yield 2000");

@@ -112,8 +112,8 @@ fn a_ring_over_several_databases_is_one(by: Way) {
     other.token();
 }
 
-both_ways!(a_try_is_never_told_of_a_ring);
-fn a_try_is_never_told_of_a_ring(by: Way) {
+both_ways!(a_try_never_gets_the_error_of_a_ring);
+fn a_try_never_gets_the_error_of_a_ring(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("k0", "a");

@@ -2,8 +2,8 @@
 //! on the other the functions of the same names. Random steps are taken on both, and
 //! after each the replies, the messages and all keys with their TTLs are equal.
 //!
-//! What may differ is said where it is let pass: in `replies` for what is answered,
-//! in `snapshot` and `pools` for what is stored, in `messages` for what is published. `memory` tells
+//! What may differ is said where it is allowed: in `replies` for what is answered,
+//! in `snapshot` and `pools` for what is stored, in `messages` for what is published. `memory` says
 //! which locks are kept out of it.
 
 mod foreign;

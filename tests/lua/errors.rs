@@ -235,7 +235,7 @@ fn arguments_are_neither_missing_nor_too_many() {
 }
 
 #[test]
-fn what_is_refused_for_who_holds_it_is_told_alike() {
+fn what_is_refused_for_who_holds_it_has_the_same_error() {
     for mut pair in Pair::all() {
         for line in [
             "acquire job alice 1000 READ",
@@ -318,7 +318,7 @@ fn the_last_number_of_holds_is_the_last() {
 }
 
 #[test]
-fn a_counter_that_cannot_be_raised_is_told_of_alike() {
+fn a_counter_that_cannot_be_raised_has_the_same_error() {
     let counter = "redisson_lock_token:{50%}";
     for mut pair in Pair::all() {
         for make in [

@@ -97,7 +97,7 @@ fn an_owner_and_a_key_are_any_bytes() {
 }
 
 #[test]
-fn info_tells_of_a_plain_lock() {
+fn info_shows_a_plain_lock() {
     for (_server, mut lua) in Lua::both() {
         let info = lua.map("info job");
         assert_eq!(info["mode"], bulk("free"));

@@ -65,7 +65,7 @@ fn several_are_taken_at_once_and_given_back_one_by_one() {
 }
 
 #[test]
-fn info_tells_who_has_how_many() {
+fn info_shows_who_has_how_many() {
     for (_server, mut lua) in Lua::both() {
         for (owner, permits) in [("b", 2), ("a", 1), ("c", 1)] {
             lua.int(&format!(
@@ -207,7 +207,7 @@ fn waiters_are_woken_when_the_last_permit_is_back() {
 }
 
 #[test]
-fn what_is_refused_of_permits_is_told_alike() {
+fn what_is_refused_of_permits_has_the_same_error() {
     for mut pair in Pair::all() {
         pair.both("acquire gpu alice 3600000 LIMIT 3 PERMITS 2");
         pair.both("acquire low alice 3600000 LIMIT 3");

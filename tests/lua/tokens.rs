@@ -108,7 +108,7 @@ fn a_hold_that_is_not_the_librarys_gets_a_new_token() {
     let second = lua.int("acquire job a 100000");
     assert!(second > first);
     assert_eq!(lua.int("acquire job a 100000"), second);
-    // In another database there is another lock of that name.
+    // In another database the same name is another lock.
     lua.client.ok("SELECT 1");
     let other = lua.int("acquire job a 60000");
     assert!(other > second);

@@ -13,7 +13,7 @@ fn shared(name: &str, text: &str) -> (String, String) {
 }
 
 #[test]
-fn a_plain_lock_that_is_left_free_is_told_of() {
+fn a_plain_lock_that_is_left_free_is_announced() {
     for (server, mut lua) in Lua::both() {
         let mut heard = Listener::patterns(&server, &["redisson_*"]);
         lua.int("acquire job alice 100000");
@@ -142,7 +142,7 @@ fn a_name_with_a_hash_tag_is_used_as_it_is() {
 }
 
 #[test]
-fn subscribers_of_a_replica_hear_it_too() {
+fn subscribers_of_a_replica_receive_it_too() {
     let master = bare();
     let port = master.port().to_string();
     let replica = Server::start_bare(&["--replicaof", "127.0.0.1", &port]);

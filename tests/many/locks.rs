@@ -137,7 +137,7 @@ fn once_takes_what_is_free_and_adds_no_hold_to_what_is_held() {
             assert_eq!(client.hash("y"), "alice=1", "{keys}");
         }
     }
-    // Said again it is the same request, and gives the same token.
+    // Retried it is the same request, and gives the same token.
     let all = "RLOCK.MACQUIRE 3 x y z alice 60000 ONCE";
     let token = client.token(all);
     let changes = client.changes();

@@ -161,7 +161,7 @@ fn events_are_one_per_call_and_key(by: Way) {
 }
 
 #[test]
-fn each_key_whose_lease_ran_out_is_told_once() {
+fn each_key_whose_lease_ran_out_is_announced_once() {
     let server = Server::start();
     let mut client = server.raw();
     let mut events = Listener::keyspace(&server, 0);

@@ -1,4 +1,4 @@
-//! ONCE: a request that is said again has the hold under way, or the place of the one that
+//! ONCE: a request that is retried has the hold under way, or the place of the one that
 //! waits.
 
 use crate::support::{both_ways, error, Ask, Server, Way, LONG};

@@ -75,7 +75,7 @@ fn while_the_slot_is_on_its_way_holders_find_them_where_they_are() {
 }
 
 #[test]
-fn who_watches_them_is_told_when_their_slot_moves() {
+fn who_watches_them_is_notified_when_their_slot_moves() {
     let (one, two) = two_nodes();
     let mut slot = Move::before("k", &one, &two);
     let mut bound = Bound::with(&one, &format!("k a {LONG} LIMIT 4 PERMITS 2"));

@@ -150,8 +150,8 @@ fn who_waits_for_permits_behind_one_that_waits_for_it_goes_before_it(by: Way) {
     other.token();
 }
 
-both_ways!(who_waits_for_permits_behind_one_that_waits_for_it_is_told);
-fn who_waits_for_permits_behind_one_that_waits_for_it_is_told(by: Way) {
+both_ways!(who_waits_for_permits_behind_one_that_waits_for_it_gets_the_error);
+fn who_waits_for_permits_behind_one_that_waits_for_it_gets_the_error(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take("k", "b");

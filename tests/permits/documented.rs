@@ -28,7 +28,7 @@ fn words(of: &BTreeMap<String, Value>) -> Vec<String> {
 }
 
 #[test]
-fn the_words_of_acquire_and_release_are_told() {
+fn the_words_of_acquire_and_release_are_documented() {
     let server = Server::start();
     let mut client = server.raw();
     let acquire = arguments(&mut client, "rlock.acquire");

@@ -33,7 +33,7 @@ fn it_lets_in_exactly_as_many_as_fit_in_order(by: Way) {
 }
 
 #[test]
-fn it_is_told_of_once_for_each_owner_also_where_nobody_waits() {
+fn it_is_announced_once_for_each_owner_also_where_nobody_waits() {
     let server = Server::start();
     let mut client = server.raw();
     let mut events = Listener::keyspace(&server, 0);
@@ -53,7 +53,7 @@ fn it_is_told_of_once_for_each_owner_also_where_nobody_waits() {
 
 /// The server itself ends the key at that moment, or rlock ends them one by one.
 #[test]
-fn many_that_end_in_one_moment_are_each_told_of() {
+fn many_that_end_in_one_moment_are_each_announced() {
     for active in [0, 1] {
         let server = Server::start();
         let mut client = server.raw();

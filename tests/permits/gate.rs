@@ -87,7 +87,7 @@ fn while_writes_are_paused(by: Way) {
 }
 
 #[test]
-fn all_that_end_behind_it_are_told_of_once() {
+fn all_that_end_behind_it_are_announced_once() {
     let (server, replica) = pair(&["--appendonly", "yes"]);
     let mut client = server.raw();
     let mut events = Listener::keyspace(&server, 0);

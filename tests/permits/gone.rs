@@ -122,7 +122,7 @@ fn a_reload_keeps_holders_and_queue() {
 }
 
 #[test]
-fn a_key_that_is_evicted_is_told_of_for_each_owner() {
+fn a_key_that_is_evicted_is_announced_for_each_owner() {
     let server = Server::start();
     let mut client = server.raw();
     client.ok("CONFIG SET maxmemory-policy volatile-ttl");

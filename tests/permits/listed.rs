@@ -16,7 +16,7 @@ fn maps(reply: Value) -> Vec<BTreeMap<String, Value>> {
 }
 
 #[test]
-fn info_tells_the_limit_what_is_available_and_who_has_how_many() {
+fn info_shows_the_limit_what_is_available_and_who_has_how_many() {
     let server = Server::start();
     let mut client = server.raw();
     let bound = Bound::with(&server, &format!("k b {LONG} LIMIT 9 PERMITS 3"));
@@ -91,7 +91,7 @@ fn info_leaves_out_those_whose_lease_is_over() {
 }
 
 #[test]
-fn info_tells_at_most_so_many_holders() {
+fn info_shows_at_most_so_many_holders() {
     let server = Server::start();
     let mut client = server.raw();
     for n in 0..30 {
@@ -109,7 +109,7 @@ fn info_tells_at_most_so_many_holders() {
 }
 
 #[test]
-fn waiters_and_top_tell_of_those_who_wait() {
+fn waiters_and_top_show_those_who_wait() {
     let server = Server::start();
     let mut client = server.raw();
     client.take_permits("k", "x", "LIMIT 4 PERMITS 4");
@@ -144,7 +144,7 @@ fn listed(client: &mut RawClient, words: &str) -> Vec<(String, i64)> {
 }
 
 #[test]
-fn list_tells_each_owner_of_each_lock() {
+fn list_shows_each_owner_of_each_lock() {
     let server = Server::start();
     let mut client = server.raw();
     client.take_permits("k", "a:1", "LIMIT 4 PERMITS 2");

@@ -4,7 +4,7 @@ use crate::support::{now_ms, Ask, Bound, Server, Session, LONG};
 
 /// Each of these requests of somebody else's ends it, and its session is told why.
 #[test]
-fn however_they_are_lost_it_is_told_and_why() {
+fn however_they_are_lost_it_is_notified_and_why() {
     let server = Server::start();
     let mut control = server.raw();
     for (way, reason) in [
@@ -49,7 +49,7 @@ fn however_they_are_lost_it_is_told_and_why() {
 }
 
 #[test]
-fn a_lease_that_runs_out_is_told_of_to_its_own_session() {
+fn a_lease_that_runs_out_is_notified_to_its_own_session() {
     let server = Server::start();
     let mut control = server.raw();
     let (mut one, mut other) = (Session::new(&server), Session::new(&server));
@@ -71,7 +71,7 @@ fn a_lease_that_runs_out_is_told_of_to_its_own_session() {
 }
 
 #[test]
-fn what_another_connection_releases_is_told_once_it_is_all_gone() {
+fn what_another_connection_releases_is_notified_once_it_is_all_gone() {
     let server = Server::start();
     let mut control = server.raw();
     let mut session = Session::new(&server);
@@ -90,7 +90,7 @@ fn what_another_connection_releases_is_told_once_it_is_all_gone() {
 }
 
 #[test]
-fn once_on_another_connection_is_told_as_rebound() {
+fn once_on_another_connection_is_notified_as_rebound() {
     let server = Server::start();
     let (mut old, mut new) = (Session::new(&server), Session::new(&server));
     let token = old.hold("k", "a", "LIMIT 4 PERMITS 2 WATCHDOG", "t");

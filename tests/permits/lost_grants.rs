@@ -1,4 +1,4 @@
-//! A grant of permits whose client is gone before it was told is taken back, all of it.
+//! A grant of permits whose client is gone before its reply is revoked, all of it.
 
 use redis::Value;
 

@@ -61,8 +61,8 @@ fn fewer_take_nothing_and_grant_nothing_before_enough_came_back(by: Way) {
     assert_eq!(client.permits("k"), "mode=permits 4 3 3 v=2 w=1");
 }
 
-both_ways!(who_wants_more_than_there_are_now_is_told);
-fn who_wants_more_than_there_are_now_is_told(by: Way) {
+both_ways!(who_wants_more_than_there_are_now_gets_the_error);
+fn who_wants_more_than_there_are_now_gets_the_error(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_permits("k", "a", "LIMIT 5 PERMITS 4");

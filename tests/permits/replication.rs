@@ -48,7 +48,7 @@ fn a_replica_has_the_same_after_each_step() {
 }
 
 #[test]
-fn a_replica_tells_and_changes_nothing() {
+fn a_replica_shows_them_and_changes_nothing() {
     let (server, replica) = pair(&[]);
     let (mut client, mut copy) = (server.raw(), replica.raw());
     client.take_permits("k", "a", "LIMIT 4 PERMITS 2");

@@ -9,7 +9,7 @@ fn acquire(owner: &str, share: &str) -> String {
 }
 
 #[test]
-fn each_end_of_a_wait_is_told() {
+fn each_end_of_a_wait_is_notified() {
     let server = Server::start();
     let mut control = server.raw();
     control.take_permits("k", "x", "LIMIT 4 PERMITS 2");
@@ -66,7 +66,7 @@ fn what_can_be_had_at_once_is_replied() {
 }
 
 #[test]
-fn a_superseded_request_is_told_and_a_resent_one_is_not() {
+fn a_superseded_request_is_notified_and_a_resent_one_is_not() {
     let server = Server::start();
     let mut control = server.raw();
     control.take_permits("k", "x", "LIMIT 4 PERMITS 4");

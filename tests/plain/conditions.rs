@@ -145,7 +145,7 @@ fn each_mode_goes_by_the_token_that_it_was_given() {
 
 /// What ONCE replies to an owner that holds the lock is a token of its hold.
 #[test]
-fn the_token_that_was_said_again_counts_too() {
+fn the_token_of_a_retry_counts_too() {
     let server = Server::start();
     let mut client = server.raw();
     for mode in ["", "READ", "WRITE"] {

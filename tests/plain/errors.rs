@@ -159,7 +159,7 @@ fn an_owner_is_1_to_512_bytes_and_means_nothing_in_a_locks_hash() {
 }
 
 #[test]
-fn an_owner_that_does_not_hold_the_lock_is_told_so() {
+fn an_owner_that_does_not_hold_the_lock_gets_the_error() {
     let mut test = Untouched::new();
     for (key, owner) in [("job", "bob"), ("job", "Alice"), ("free", "alice")] {
         let line = format!(

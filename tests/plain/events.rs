@@ -31,7 +31,7 @@ fn until(events: &mut Listener, last: &str, key: &str) -> Vec<(String, String)> 
 }
 
 #[test]
-fn each_change_of_a_lock_is_told_in_order() {
+fn each_change_of_a_lock_is_announced_in_order() {
     let server = Server::start();
     let mut client = server.raw();
     let mut events = Listener::keyspace(&server, 0);
@@ -62,7 +62,7 @@ fn each_change_of_a_lock_is_told_in_order() {
 }
 
 #[test]
-fn what_changes_nothing_is_not_told() {
+fn what_changes_nothing_is_not_announced() {
     let server = Server::start();
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE job alice 60000");
@@ -129,7 +129,7 @@ fn events_are_those_of_the_locks_database() {
 }
 
 #[test]
-fn an_expiry_is_told_by_the_server_and_by_rlock() {
+fn an_expiry_is_announced_by_the_server_and_by_rlock() {
     let server = Server::start();
     let mut client = server.raw();
     let mut events = Listener::keyspace(&server, 0);
@@ -146,7 +146,7 @@ fn an_expiry_is_told_by_the_server_and_by_rlock() {
 }
 
 #[test]
-fn a_hand_over_is_told_as_an_end_and_a_beginning() {
+fn a_hand_over_is_announced_as_an_end_and_a_beginning() {
     let server = Server::start();
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE job alice 60000");
@@ -184,7 +184,7 @@ fn a_hand_over_is_told_as_an_end_and_a_beginning() {
 }
 
 #[test]
-fn each_lease_that_ran_out_is_told_exactly_once() {
+fn each_lease_that_ran_out_is_announced_exactly_once() {
     const LOCKS: usize = 60;
     let server = Server::start();
     let mut client = server.raw();
@@ -225,7 +225,7 @@ fn each_lease_that_ran_out_is_told_exactly_once() {
 }
 
 #[test]
-fn a_try_that_finds_an_ended_lease_tells_of_it_first() {
+fn a_try_that_finds_an_ended_lease_announces_it_first() {
     let server = Server::start();
     let mut client = server.raw();
     let mut events = Listener::keyspace(&server, 0);

@@ -101,7 +101,7 @@ fn a_lease_ends_at_its_deadline_and_not_at_the_servers_pace() {
 }
 
 #[test]
-fn thousands_of_leases_end_at_once_and_each_is_told_of_once() {
+fn thousands_of_leases_end_at_once_and_each_is_announced_once() {
     const LOCKS: usize = 5000;
     let server = Server::start_with(&SLOW_HZ);
     let mut control = server.raw();
@@ -182,7 +182,7 @@ fn a_deadline_that_moves_is_kept() {
 }
 
 #[test]
-fn a_lock_that_went_before_its_lease_ended_is_not_told_of() {
+fn a_lock_that_went_before_its_lease_ended_is_not_announced() {
     let server = Server::start();
     let mut control = server.raw();
     let mut told = Told::by(&server);
@@ -241,7 +241,7 @@ fn a_lock_found_after_a_restart_is_watched_once_touched() {
 }
 
 #[test]
-fn a_key_that_others_read_at_its_deadline_is_told_of_once() {
+fn a_key_that_others_read_at_its_deadline_is_announced_once() {
     let server = Server::start();
     let mut control = server.raw();
     let mut told = Told::by(&server);

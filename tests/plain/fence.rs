@@ -138,7 +138,7 @@ fn one_that_somebody_made_without_a_ttl_stays_so() {
 }
 
 #[test]
-fn it_is_told_as_the_writes_that_it_is() {
+fn it_is_announced_as_the_writes_that_it_is() {
     let ahead = ahead();
     let server = Server::start();
     let mut client = server.raw();

@@ -156,7 +156,7 @@ fn the_setting_gives_one_to_every_lock_of_any_mode() {
 }
 
 #[test]
-fn it_keeps_its_ttl_and_its_event_is_told() {
+fn it_keeps_its_ttl_and_its_event_is_announced() {
     let server = Server::start();
     let mut client = server.raw();
     client.ok(&format!("SET {} 1 PX 5000000", counter("job")));
@@ -238,7 +238,7 @@ fn of_several_keys_that_are_all_held_none_nests_if_a_counter_is_refused() {
 }
 
 #[test]
-fn a_waiter_that_finds_no_counter_is_told_and_the_next_gets_the_lock() {
+fn a_waiter_that_finds_no_counter_gets_the_error_and_the_next_the_lock() {
     let server = Server::start();
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE job alice 60000");

@@ -79,7 +79,7 @@ fn tokens_of_a_lock_rise_also_when_its_counter_is_lost() {
 
 /// Whoever waits when a counter has reached its end is told, and the next is looked at.
 #[test]
-fn a_waiter_whose_lock_has_no_token_any_more_is_told_so() {
+fn a_waiter_whose_lock_has_no_token_any_more_gets_the_error() {
     let server = Server::start();
     let mut client = server.raw();
     for by in Way::ALL {

@@ -178,7 +178,7 @@ fn those_who_wait_get_a_persisted_lock_when_it_is_released_or_forced() {
 
 #[test]
 fn a_persisted_lock_is_known_by_its_new_name() {
-    let server = Server::start_heard();
+    let server = Server::start_observed();
     let mut client = server.raw();
     let token = client.take("job", "apple");
     client.int("PERSIST job");

@@ -165,7 +165,7 @@ fn after_a_restart_a_hold_gets_a_new_greater_one() {
 
 #[test]
 fn a_renamed_lock_keeps_its_own() {
-    let server = Server::start_heard();
+    let server = Server::start_observed();
     let mut client = server.raw();
     let token = client.int("RLOCK.ACQUIRE job alice 60000");
     client.ok("RENAME job task");

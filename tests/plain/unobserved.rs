@@ -56,8 +56,8 @@ fn who_comes_next_finds_what_others_did() {
     server.alive();
 }
 
-both_ways!(who_waits_hears_also_of_a_lock_that_was_there_before);
-fn who_waits_hears_also_of_a_lock_that_was_there_before(by: Way) {
+both_ways!(a_lock_that_was_there_before_is_observed_for_who_waits);
+fn a_lock_that_was_there_before_is_observed_for_who_waits(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     for (way, _) in WAYS.into_iter().filter(|(_, then)| *then == "free") {
@@ -191,7 +191,7 @@ fn a_hold_that_may_be_another_has_no_token_from_before() {
 }
 
 #[test]
-fn who_listens_hears_of_all_that_is_held() {
+fn all_that_is_held_is_observed_for_who_listens() {
     let server = Server::start();
     let mut control = server.raw();
     control.token("RLOCK.ACQUIRE k a 100000");

@@ -113,9 +113,9 @@ fn without_waiters_a_reader_without_its_lease_key_is_no_reader() {
     assert_eq!(client.leases("doc", "alice").len(), 1);
 }
 
-both_ways!(an_evicted_lease_key_is_told_of_under_the_locks_name);
+both_ways!(an_evicted_lease_key_is_announced_under_the_locks_name);
 /// Only what has a TTL is evicted, so the hash is given none.
-fn an_evicted_lease_key_is_told_of_under_the_locks_name(by: Way) {
+fn an_evicted_lease_key_is_announced_under_the_locks_name(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.ok("CONFIG SET maxmemory-policy volatile-ttl");

@@ -28,7 +28,7 @@ fn collect(events: &mut Listener, count: usize) -> Vec<(String, String)> {
 }
 
 #[test]
-fn each_change_is_told_once_on_the_locks_key() {
+fn each_change_is_announced_once_on_the_locks_key() {
     let server = Server::start();
     let mut client = server.raw();
     let mut events = Listener::keyspace(&server, 0);
@@ -54,7 +54,7 @@ fn each_change_is_told_once_on_the_locks_key() {
 }
 
 #[test]
-fn what_changes_nothing_is_not_told() {
+fn what_changes_nothing_is_not_announced() {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");
@@ -75,8 +75,8 @@ fn what_changes_nothing_is_not_told() {
     }
 }
 
-both_ways!(a_grant_is_told_after_what_caused_it);
-fn a_grant_is_told_after_what_caused_it(by: Way) {
+both_ways!(a_grant_is_announced_after_what_caused_it);
+fn a_grant_is_announced_after_what_caused_it(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_write("doc", "alice");
@@ -95,7 +95,7 @@ fn a_grant_is_told_after_what_caused_it(by: Way) {
 }
 
 #[test]
-fn each_readers_lease_that_ran_out_is_told_once() {
+fn each_readers_lease_that_ran_out_is_announced_once() {
     const READERS: usize = 20;
     let server = Server::start();
     let mut client = server.raw();
@@ -182,7 +182,7 @@ fn what_ended_otherwise_did_not_expire() {
 }
 
 #[test]
-fn the_servers_own_events_tell_of_the_lock_as_of_any_key() {
+fn the_servers_own_events_are_of_the_lock_as_of_any_key() {
     let server = Server::start();
     let mut client = server.raw();
     let mut events = Listener::keyspace(&server, 0);

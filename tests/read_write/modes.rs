@@ -116,7 +116,7 @@ fn not_held(client: &mut RawClient, owner: &str, mode: &str) -> String {
 }
 
 #[test]
-fn who_does_not_hold_in_that_mode_is_told_the_mode_it_holds() {
+fn the_error_of_who_does_not_hold_in_that_mode_names_the_mode_it_holds() {
     let server = Server::start();
     let mut client = server.raw();
     for (held, spoken, named) in [
@@ -246,7 +246,7 @@ fn once_gives_the_hold_under_way_in_the_same_mode_only() {
 }
 
 #[test]
-fn info_tells_each_mode_of_each_holder() {
+fn info_shows_each_mode_of_each_holder() {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");

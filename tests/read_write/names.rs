@@ -174,8 +174,8 @@ fn what_is_no_lease_key_is_not_overwritten() {
     }
 }
 
-both_ways!(a_waiter_whose_lease_key_was_taken_is_told_so_and_the_next_let_in);
-fn a_waiter_whose_lease_key_was_taken_is_told_so_and_the_next_let_in(by: Way) {
+both_ways!(a_waiter_whose_lease_key_was_taken_gets_the_error_and_the_next_the_lock);
+fn a_waiter_whose_lease_key_was_taken_gets_the_error_and_the_next_the_lock(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_write("doc", "alice");

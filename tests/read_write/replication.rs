@@ -110,7 +110,7 @@ fn a_replica_that_becomes_the_master_has_the_same_readers(by: Way) {
 }
 
 #[test]
-fn a_replica_tells_of_a_reader_whose_lease_is_over_as_gone() {
+fn a_replica_shows_a_reader_whose_lease_is_over_as_gone() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     let (mut here, mut there) = (master.raw(), replica.raw());

@@ -151,7 +151,7 @@ fn the_announcement_can_be_turned_off() {
 }
 
 #[test]
-fn subscribers_of_a_replica_hear_it_too() {
+fn subscribers_of_a_replica_receive_it_too() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     master.counts_its_replica();

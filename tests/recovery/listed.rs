@@ -28,7 +28,7 @@ fn listed(client: &mut RawClient, words: &str) -> Vec<String> {
 }
 
 #[test]
-fn presumed_locks_are_told_and_marked_until_a_request_comes_to_them() {
+fn presumed_locks_are_shown_and_marked_until_a_request_comes_to_them() {
     let until = now_ms() + LATE;
     let mut lines = [plain("p", until), written("w", until)].concat();
     // Five readers; `hits` is an application's hash that looks the same.

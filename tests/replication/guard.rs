@@ -1,5 +1,5 @@
 //! A server that would refuse a client's write grants to nobody and expires
-//! nothing of its own accord, and does both as soon as it may.
+//! nothing on its own, and does both as soon as it may.
 
 use redis::Value;
 
@@ -269,7 +269,7 @@ fn told(client: &mut RawClient) -> String {
 }
 
 #[test]
-fn info_tells_whether_it_may_grant_and_why_not() {
+fn info_shows_whether_it_may_grant_and_why_not() {
     let (server, replica) = pair(&[]);
     let (mut control, mut copy) = (server.raw(), replica.raw());
     let tells = |client: &mut RawClient, wanted: &str| {

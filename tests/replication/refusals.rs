@@ -1,4 +1,4 @@
-//! A server that refuses writes of its own accord, for it cannot save or its cluster
+//! A server that refuses writes on its own, for it cannot save or its cluster
 //! is down, hands on nothing meanwhile, and all of it afterwards.
 
 use std::fs;

@@ -200,7 +200,7 @@ fn a_grant_in_the_turn_of_a_demotion_is_answered_with_an_error_and_stays_written
     server.unharmed();
 }
 
-/// `replica-read-only no`: what a master ends and grants of its own accord nobody would there.
+/// `replica-read-only no`: what a master ends and grants on its own nobody would there.
 #[test]
 fn a_replica_that_may_be_written_refuses_as_others_do() {
     let master = Server::start();

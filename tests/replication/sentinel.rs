@@ -77,7 +77,7 @@ fn becomes(server: &Server, role: &str) {
 
 #[test]
 #[ignore = "measures"]
-fn what_a_master_grants_after_a_stop_until_it_is_told() {
+fn what_a_master_grants_after_a_stop_until_it_is_notified() {
     const WAITERS: usize = 100;
     let (server, replica) = pair(&[]);
     let _sentinel = Sentinel::of(&server, &replica);

@@ -90,7 +90,7 @@ fn where_the_cron_runs_once_a_second_a_stop_costs_no_second_more() {
 
 /// Nobody can have replaced it.
 #[test]
-fn a_server_that_never_had_a_replica_needs_not_hear_anything() {
+fn a_server_that_never_had_a_replica_need_not_learn_anything() {
     let server = Server::start();
     // Its cron looks like one that does not run: it may have stood still for ever.
     server.raw().ok("DEBUG PAUSE-CRON 1");

@@ -1,4 +1,4 @@
-//! A server that stood still does nothing of its own accord until it could hear what
+//! A server that stood still does nothing on its own until it could learn what
 //! happened meanwhile: whether it was replaced, and whether its replicas are there.
 
 use std::time::Duration;
@@ -227,7 +227,7 @@ fn a_slow_command_is_a_stall_too() {
 }
 
 #[test]
-fn holds_under_watchdogs_are_renewed_before_leases_end_once_it_has_heard() {
+fn holds_under_watchdogs_are_renewed_before_leases_end_once_it_has_learned() {
     let (server, _replica) = pair(&["--min-replicas-to-write", "1"]);
     let mut control = server.raw();
     let mut held = Bound::with(&server, "k a 600");

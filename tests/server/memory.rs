@@ -70,7 +70,7 @@ fn of_very_many_locks_that_are_unlinked() {
     is_given_back(&server, before);
 }
 
-/// One connection that waits very often by QUEUE, and holds as often with WATCHDOG.
+/// One connection of very many queued waiters, which holds as often with WATCHDOG.
 #[track_caller]
 fn session(server: &Server, name: &str, words: &str) -> Session {
     let mut session = Session::new(server);

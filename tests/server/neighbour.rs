@@ -15,7 +15,7 @@ fn server() -> Server {
 }
 
 #[test]
-fn what_it_does_when_it_hears_our_events_is_heard() {
+fn what_it_does_at_our_events_is_observed() {
     let server = server();
     let mut client = server.raw();
     for act in [

@@ -44,7 +44,7 @@ fn is_refused_behind(server: &Server, request: &str, then: &[&str]) -> String {
 
 #[test]
 fn it_is_not_unloaded_while_it_has_yet_to_look_at_a_key() {
-    let server = Server::start_heard();
+    let server = Server::start_observed();
     let mut control = server.raw();
     // Without a TTL: no timer.
     control.ask("RLOCK.ACQUIRE k o 100000");

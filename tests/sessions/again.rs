@@ -1,5 +1,5 @@
-//! A request that is said again with ONCE: the same request while it waits keeps its
-//! place, whichever connection says it and in whichever way it waits.
+//! A request that is retried with ONCE: the same request while it waits keeps its
+//! place, whichever connection sends it and in whichever way it waits.
 
 use redis::Value;
 
@@ -41,7 +41,7 @@ fn the_very_same_request_while_it_waits_and_after_its_grant() {
 }
 
 #[test]
-fn from_another_connection_it_has_the_place_and_the_older_one_is_told() {
+fn from_another_connection_it_has_the_place_and_the_older_one_is_notified() {
     let server = Server::start();
     let mut control = server.raw();
     control.take("k", "x");
@@ -64,7 +64,7 @@ fn from_another_connection_it_has_the_place_and_the_older_one_is_told() {
 }
 
 #[test]
-fn a_client_that_reconnects_and_says_all_of_it_again_is_told_nothing_but_the_grant() {
+fn a_client_that_reconnects_and_retries_all_is_notified_of_nothing_but_the_grant() {
     let server = Server::start();
     let mut control = server.raw();
     control.take("k", "x");
@@ -92,7 +92,7 @@ fn a_client_that_reconnects_and_says_all_of_it_again_is_told_nothing_but_the_gra
 }
 
 #[test]
-fn with_another_tag_on_its_own_connection_the_older_one_is_told() {
+fn with_another_tag_on_its_own_connection_the_older_one_is_notified() {
     let server = Server::start();
     let mut control = server.raw();
     control.take("k", "x");

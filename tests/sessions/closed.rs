@@ -50,7 +50,7 @@ fn its_waits_end_and_its_watchdog_holds_and_the_next_have_them() {
 }
 
 #[test]
-fn a_grant_whose_connection_is_killed_in_the_same_write_is_taken_back() {
+fn a_grant_whose_connection_is_killed_in_the_same_write_is_revoked() {
     let server = Server::start();
     let mut control = server.raw();
     for round in 0..50 {

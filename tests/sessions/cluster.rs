@@ -27,7 +27,7 @@ fn a_sharded_channel_of_any_slot_will_do_and_no_other() {
 }
 
 #[test]
-fn who_is_queued_for_a_key_whose_slot_has_gone_is_told_so() {
+fn who_is_queued_for_a_key_whose_slot_has_gone_is_notified() {
     let (one, two) = two_nodes();
     let mut slot = Move::before("k", &one, &two);
     slot.here.take("k", "x");

@@ -10,7 +10,7 @@ const KINDS: [&str; 2] = ["", "WATCHDOG"];
 
 /// Each of these requests of somebody else's ends the hold, and its session is told why.
 #[track_caller]
-fn each_is_told(mode: &str, ways: &[(&[&str], &str)]) {
+fn each_is_notified(mode: &str, ways: &[(&[&str], &str)]) {
     let server = Server::start();
     let mut control = server.raw();
     for (way, reason) in ways {
@@ -43,7 +43,7 @@ fn each_is_told(mode: &str, ways: &[(&[&str], &str)]) {
 
 #[test]
 fn a_plain_lock() {
-    each_is_told(
+    each_is_notified(
         "",
         &[
             (&["RLOCK.FORCE k"], "forced"),
@@ -66,7 +66,7 @@ fn a_plain_lock() {
 
 #[test]
 fn a_read_lock() {
-    each_is_told(
+    each_is_notified(
         "READ",
         &[
             (&["RLOCK.FORCE k"], "forced"),
@@ -80,7 +80,7 @@ fn a_read_lock() {
 
 #[test]
 fn a_write_lock() {
-    each_is_told(
+    each_is_notified(
         "WRITE",
         &[
             (&["RLOCK.FORCE k"], "forced"),
@@ -184,7 +184,7 @@ fn a_slot_that_moves_with_readers() {
 }
 
 #[test]
-fn many_keys_of_one_request_are_each_told_by_its_tag() {
+fn many_keys_of_one_request_are_each_notified_by_its_tag() {
     let server = Server::start();
     let mut control = server.raw();
     let mut session = Session::new(&server);
@@ -197,7 +197,7 @@ fn many_keys_of_one_request_are_each_told_by_its_tag() {
 }
 
 #[test]
-fn an_end_by_its_own_connection_is_not_told() {
+fn an_end_by_its_own_connection_is_not_notified() {
     let server = Server::start();
     let mut session = Session::new(&server);
     for words in KINDS {
@@ -220,7 +220,7 @@ fn an_end_by_its_own_connection_is_not_told() {
 }
 
 #[test]
-fn what_was_granted_after_a_wait_is_told_of_too() {
+fn what_was_granted_after_a_wait_is_notified_too() {
     let server = Server::start();
     let mut control = server.raw();
     let mut session = Session::new(&server);

@@ -5,7 +5,7 @@ use redis::Value;
 use crate::support::{queued, token, Ask, Server, Session, LONG};
 
 #[test]
-fn a_lock_that_is_free_is_had_at_once_and_nothing_is_told() {
+fn a_lock_that_is_free_is_granted_at_once_without_a_message() {
     let server = Server::start();
     let mut session = Session::new(&server);
     let token = session.hold("k", "a", "QUEUE 0", "t");
@@ -14,7 +14,7 @@ fn a_lock_that_is_free_is_had_at_once_and_nothing_is_told() {
 }
 
 #[test]
-fn a_grant_is_told_with_its_token() {
+fn a_grant_is_notified_with_its_token() {
     let server = Server::start();
     let mut control = server.raw();
     let mut session = Session::new(&server);
@@ -29,7 +29,7 @@ fn a_grant_is_told_with_its_token() {
 }
 
 #[test]
-fn the_end_of_the_time_is_told_and_not_before_it_is_over() {
+fn the_end_of_the_time_is_notified_and_not_before_it_is_over() {
     let server = Server::start();
     let mut control = server.raw();
     let mut session = Session::new(&server);
@@ -46,7 +46,7 @@ fn the_end_of_the_time_is_told_and_not_before_it_is_over() {
 }
 
 #[test]
-fn a_mode_that_does_not_mix_with_what_its_owner_got_is_told_as_an_error() {
+fn a_mode_that_does_not_mix_with_what_its_owner_got_is_notified_as_an_error() {
     let server = Server::start();
     let mut control = server.raw();
     let mut session = Session::new(&server);
@@ -62,7 +62,7 @@ fn a_mode_that_does_not_mix_with_what_its_owner_got_is_told_as_an_error() {
 }
 
 #[test]
-fn a_ring_that_comes_about_while_it_waits_is_told_as_an_error() {
+fn a_ring_that_comes_about_while_it_waits_is_notified_as_an_error() {
     let server = Server::start();
     let mut control = server.raw();
     let mut session = Session::new(&server);
@@ -102,7 +102,7 @@ fn the_request_that_closes_a_ring_is_refused_by_its_reply() {
 }
 
 #[test]
-fn many_waits_on_one_connection_are_each_told_by_their_tag() {
+fn many_waits_on_one_connection_are_each_notified_by_their_tag() {
     const WAITS: usize = 1000;
     let server = Server::start();
     let mut control = server.raw();
@@ -130,7 +130,7 @@ fn many_waits_on_one_connection_are_each_told_by_their_tag() {
 }
 
 #[test]
-fn many_keys_at_once_are_queued_for_and_told_of_by_one_message() {
+fn many_keys_at_once_are_queued_for_and_notified_by_one_message() {
     let server = Server::start();
     let mut control = server.raw();
     let mut session = Session::new(&server);

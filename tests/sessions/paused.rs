@@ -91,7 +91,7 @@ fn a_cancel_waits_while_all_is_paused(by: Way) {
 }
 
 #[test]
-fn a_hold_that_runs_out_in_a_pause_is_told_of() {
+fn a_hold_that_runs_out_in_a_pause_is_notified() {
     let server = Server::start();
     let mut control = server.raw();
     let mut session = Session::new(&server);

@@ -10,7 +10,7 @@ fn once(words: &str) -> String {
 }
 
 #[test]
-fn the_connection_that_it_was_bound_to_is_told() {
+fn the_connection_that_it_was_bound_to_is_notified() {
     let server = Server::start();
     let mut control = server.raw();
     let (mut old, mut new) = (Session::new(&server), Session::new(&server));
@@ -42,7 +42,7 @@ fn the_close_of_the_new_connection_ends_it() {
 }
 
 #[test]
-fn by_another_tag_of_the_same_connection_it_is_told_by_that_from_then_on() {
+fn by_another_tag_of_the_same_connection_it_is_notified_by_that_from_then_on() {
     let server = Server::start();
     let mut control = server.raw();
     let mut session = Session::new(&server);
@@ -58,7 +58,7 @@ fn by_another_tag_of_the_same_connection_it_is_told_by_that_from_then_on() {
 
 /// Each of the nested holds has a tag of its own until then.
 #[test]
-fn of_nested_holds_all_are_bound_and_the_connection_is_told_and_not_closed() {
+fn of_nested_holds_all_are_bound_and_the_connection_is_notified_and_not_closed() {
     for words in ["", "WATCHDOG"] {
         let server = Server::start();
         let mut control = server.raw();
@@ -110,7 +110,7 @@ fn nested_holds_of_any_kind_have_one_tag_from_then_on() {
 }
 
 #[test]
-fn who_watches_it_and_is_told_of_it_loses_both() {
+fn who_watches_it_and_is_notified_of_it_loses_both() {
     let server = Server::start();
     let mut control = server.raw();
     let (mut old, mut new) = (Session::new(&server), Session::new(&server));
@@ -147,7 +147,7 @@ fn what_the_request_does_not_name_stays() {
 }
 
 #[test]
-fn a_release_by_another_connection_of_the_owner_is_told() {
+fn a_release_by_another_connection_of_the_owner_is_notified() {
     let server = Server::start();
     let mut session = Session::new(&server);
     let mut other = server.raw();
@@ -226,7 +226,7 @@ fn a_renewal_binds_a_plain_hold_to_the_connection_that_comes_next() {
 }
 
 #[test]
-fn where_a_renewed_hold_was_told_is_told_that_it_is_rebound() {
+fn where_a_renewed_hold_was_bound_a_message_says_that_it_is_rebound() {
     for words in ["", "WATCHDOG"] {
         let server = Server::start();
         let mut control = server.raw();
@@ -295,7 +295,7 @@ fn a_renewal_binds_the_holds_in_its_mode_alone() {
 }
 
 #[test]
-fn a_renewal_that_cannot_be_told_changes_nothing() {
+fn a_renewal_that_cannot_be_notified_changes_nothing() {
     let server = Server::start();
     let mut control = server.raw();
     let mut session = Session::new(&server);

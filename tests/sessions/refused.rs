@@ -38,7 +38,7 @@ fn a_connection_that_speaks_resp2_or_is_not_subscribed() {
 }
 
 #[test]
-fn a_channel_that_nobody_hears_or_only_who_listens_to_a_pattern() {
+fn a_channel_without_subscribers_or_with_those_of_a_pattern_alone() {
     let (server, mut control) = held();
     let mut session = Session::new(&server);
     let request = "RLOCK.ACQUIRE k a 1000 QUEUE 0 NOTIFY elsewhere t";

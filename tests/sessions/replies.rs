@@ -69,7 +69,7 @@ fn a_grant_in_the_middle_of_a_pipeline_comes_between_its_replies() {
 }
 
 #[test]
-fn a_grant_is_told_before_the_loss_of_what_was_granted() {
+fn a_grant_is_notified_before_the_loss_of_what_was_granted() {
     let server = Server::start();
     let mut control = server.raw();
     let mut session = Session::new(&server);
@@ -92,7 +92,7 @@ fn a_grant_is_told_before_the_loss_of_what_was_granted() {
 }
 
 #[test]
-fn a_loss_may_be_told_before_the_reply_to_the_request() {
+fn a_loss_may_be_notified_before_the_reply_to_the_request() {
     // A request for so many keys is answered in the next turn of the loop, and by then one
     // of them is forced.
     const KEYS: usize = 128;

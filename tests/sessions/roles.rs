@@ -5,7 +5,7 @@ use crate::support::{pair, queued, Ask, Server, Session, Waiter, LONG};
 const SENT_AWAY: &str = "UNBLOCKED the server is no master any more: ask the new one";
 
 #[test]
-fn ten_thousand_that_are_queued_are_all_told_of_the_demotion() {
+fn ten_thousand_that_are_queued_are_all_notified_of_the_demotion() {
     const WAITS: usize = 10_000;
     let server = Server::start();
     let new = Server::start();
@@ -34,7 +34,7 @@ fn ten_thousand_that_are_queued_are_all_told_of_the_demotion() {
 }
 
 #[test]
-fn holds_and_waits_are_each_told_once_by_their_tags() {
+fn holds_and_waits_are_each_notified_once_by_their_tags() {
     let server = Server::start();
     let new = Server::start();
     let mut control = server.raw();

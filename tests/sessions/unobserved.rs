@@ -47,7 +47,7 @@ fn who_does_not_listen_any_more_is_passed_over() {
 }
 
 #[test]
-fn who_stops_listening_in_the_very_turn_of_its_grant_is_told_or_has_nothing() {
+fn who_stops_listening_in_the_very_turn_of_its_grant_is_notified_or_has_nothing() {
     let server = Server::start();
     let mut control = server.raw();
     for round in 0..20 {
@@ -140,7 +140,7 @@ fn with_replies_off_messages_come_all_the_same() {
 }
 
 #[test]
-fn another_that_listens_to_the_channel_hears_it_too() {
+fn another_that_listens_to_the_channel_receives_it_too() {
     let server = Server::start();
     let mut control = server.raw();
     control.take("k", "x");
@@ -159,7 +159,7 @@ fn another_that_listens_to_the_channel_hears_it_too() {
 }
 
 #[test]
-fn a_time_out_that_nobody_hears_ends_the_wait_all_the_same() {
+fn a_time_out_whose_message_nobody_receives_ends_the_wait_all_the_same() {
     let server = Server::start();
     let mut control = server.raw();
     control.take("k", "x");

@@ -68,7 +68,7 @@ fn who_does_not_listen_any_more_is_closed_when_it_loses_a_lock() {
 }
 
 #[test]
-fn who_stops_listening_in_the_very_turn_of_its_loss_is_told_or_closed() {
+fn who_stops_listening_in_the_very_turn_of_its_loss_is_notified_or_closed() {
     let server = Server::start();
     let mut control = server.raw();
     for round in 0..10 {

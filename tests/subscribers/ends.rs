@@ -7,7 +7,7 @@ use super::outsider::{Outsider, CHANNEL, LONG_TURN};
 use crate::support::{eventually, token, Ask, RawClient, Server, Waiter};
 
 #[test]
-fn a_request_that_comes_as_a_turn_ends_is_granted_and_not_forgotten() {
+fn a_request_that_comes_as_a_yield_ends_is_granted_and_not_forgotten() {
     for request in [
         "RLOCK.ACQUIRE job z 60000 BLOCK 30000",
         "RLOCK.ACQUIRE job z 60000 BLOCK 30000 WATCHDOG",
@@ -36,7 +36,7 @@ fn a_request_that_comes_as_a_turn_ends_is_granted_and_not_forgotten() {
 }
 
 #[test]
-fn who_subscribes_and_was_refused_in_a_turn_hears_that_it_is_over() {
+fn who_subscribes_and_was_refused_in_a_yield_window_is_woken_when_it_is_over() {
     let (_server, mut client, mut outsider) = Outsider::in_its_turn(50);
     assert_eq!(outsider.woken(), "0");
     // It tries by a command, whose tries have no part in turns.
@@ -49,7 +49,7 @@ fn who_subscribes_and_was_refused_in_a_turn_hears_that_it_is_over() {
 
 /// How many grants come before the next turn begins.
 #[track_caller]
-fn grants_before_a_turn(client: &mut RawClient) -> usize {
+fn grants_before_a_yield(client: &mut RawClient) -> usize {
     let before = client.counter("rlock_redisson_yields");
     for grants in 1..=200 {
         // A turn that is under way is waited for.
@@ -63,19 +63,19 @@ fn grants_before_a_turn(client: &mut RawClient) -> usize {
 }
 
 #[test]
-fn turns_that_nobody_uses_are_further_and_further_apart_until_one_is_used() {
+fn yields_that_nobody_uses_are_further_and_further_apart_until_one_is_used() {
     let server = Server::start();
     let mut client = server.raw();
     client.ok("CONFIG SET rlock.redisson-yield 1");
     let mut outsider = Outsider::new(&server);
-    assert!(grants_before_a_turn(&mut client) <= 8);
+    assert!(grants_before_a_yield(&mut client) <= 8);
     // Twice as many each time, 64 at most, of which the last eight may come sooner.
     for most in [16, 32, 64, 64] {
-        let grants = grants_before_a_turn(&mut client);
+        let grants = grants_before_a_yield(&mut client);
         assert!((most - 8..=most).contains(&grants), "{grants} of {most}");
     }
     client.ok(LONG_TURN);
-    grants_before_a_turn(&mut client);
+    grants_before_a_yield(&mut client);
     assert!(outsider.takes());
     // From then on it is theirs whenever nobody else waits.
     for used in 1..=3 {

@@ -57,7 +57,7 @@ fn what_is_no_queue_does_not_matter() {
 }
 
 #[test]
-fn they_have_their_turn_among_native_waiters() {
+fn they_have_their_yield_window_among_native_waiters() {
     let server = Server::start();
     let mut client = server.raw();
     client.ok(LONG_TURN);

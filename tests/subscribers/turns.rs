@@ -12,7 +12,7 @@ use crate::support::{
 
 /// Each of them that is granted releases at once; how many were before the lock was
 /// left free.
-fn granted_before_a_turn(client: &mut RawClient, crowd: &mut [Waiter]) -> usize {
+fn granted_before_a_yield(client: &mut RawClient, crowd: &mut [Waiter]) -> usize {
     for (number, waiter) in crowd.iter_mut().enumerate() {
         if client.mode("job") == "reserved" {
             return number;
@@ -33,7 +33,7 @@ fn one_comes_after_eight_grants_at_most_and_the_queue_goes_on_after_it() {
     let mut outsider = Outsider::new(&server);
     assert!(!outsider.takes());
     client.int("RLOCK.RELEASE job alice");
-    let before = granted_before_a_turn(&mut client, &mut crowd);
+    let before = granted_before_a_yield(&mut client, &mut crowd);
     assert!((1..=8).contains(&before), "{before}");
     assert_eq!(outsider.woken(), "0");
     // Nobody else has it meanwhile.
@@ -72,7 +72,7 @@ fn a_lock_that_is_released_with_nobody_in_the_queue_is_left_to_them_first() {
 }
 
 #[test]
-fn a_turn_that_nobody_uses_ends() {
+fn a_yield_that_nobody_uses_ends() {
     let (server, mut client, _outsider) = Outsider::in_its_turn(50);
     // A try is refused until then, a request that waits is granted then.
     eventually("a try", || !client.refused("RLOCK.ACQUIRE job alice 60000"));
@@ -184,7 +184,7 @@ fn a_request_for_many_keys_waits_for_it_too() {
 }
 
 #[test]
-fn whatever_happens_in_a_turn_the_queue_goes_on() {
+fn whatever_happens_in_a_yield_the_queue_goes_on() {
     for (happens, times) in [
         ("FLUSHALL", 1),
         ("SWAPDB 0 1", 2),

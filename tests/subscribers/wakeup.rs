@@ -97,7 +97,7 @@ fn the_announcement_can_be_turned_off() {
 }
 
 #[test]
-fn subscribers_of_a_replica_hear_it_too() {
+fn subscribers_of_a_replica_receive_it_too() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     master.counts_its_replica();
@@ -125,7 +125,7 @@ fn subscribers_of_a_replica_hear_it_too() {
 }
 
 #[test]
-fn subscribers_of_a_replica_hear_it_from_the_moment_it_is_in_sync() {
+fn subscribers_of_a_replica_receive_it_from_the_moment_it_is_in_sync() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     let mut heard = Listener::patterns(&replica, &["redisson_*"]);

@@ -49,7 +49,7 @@ impl Server {
 
     /// Starts a server whose key events somebody may get, so that rlock observes all keys
     /// that it knows.
-    pub fn start_heard() -> Self {
+    pub fn start_observed() -> Self {
         Self::start_with(&["--notify-keyspace-events", "KEA"])
     }
 

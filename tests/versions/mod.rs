@@ -186,7 +186,7 @@ fn a_cluster_changes_its_version_node_by_node_and_no_lock_is_lost() {
             let role = new.info_field("replication", "role");
             (role.as_deref() == Some("master")).then_some(())
         };
-        // Said again it begins anew.
+        // Retried it begins anew.
         let tries = || {
             new.raw().ask("CLUSTER FAILOVER");
             poll(Duration::from_secs(10), is_master)

@@ -11,7 +11,7 @@ use crate::support::{eventually, token, Ask, RawClient, Server};
 /// So many ms after the last waiter and the last hold the module has nothing to do.
 const IDLE_MS: u64 = 2400;
 
-/// Far from what it takes, and from the second that it must not take.
+/// Far more than it needs, and far from the second that it must not take.
 const SOON: Duration = Duration::from_millis(500);
 
 fn start() -> Server {

@@ -99,7 +99,7 @@ fn no_more_wait_on_a_connection_than_may() {
 
 /// A place that is there, or is kept, is no new one.
 #[test]
-fn a_request_that_is_said_again_has_its_place() {
+fn a_request_that_is_retried_has_its_place() {
     let (server, mut control) = with_held("max-waiters-per-key 2");
     let _ahead = Way::Block.wait(&server, "k", "b");
     let once = "RLOCK.ACQUIRE k c 100000 BLOCK 0 ONCE";

@@ -96,8 +96,8 @@ fn a_lock_restored_over_another_is_waited_for_until_its_lease_ends(by: Way) {
     assert_eq!((held.owner.as_str(), held.holds), ("z", 2));
 }
 
-both_ways!(an_evicted_lock_is_told_of_and_goes_to_the_next);
-fn an_evicted_lock_is_told_of_and_goes_to_the_next(by: Way) {
+both_ways!(an_evicted_lock_is_announced_and_goes_to_the_next);
+fn an_evicted_lock_is_announced_and_goes_to_the_next(by: Way) {
     for policy in ["volatile-ttl", "allkeys-random"] {
         let server = Server::start();
         let mut control = server.raw();

@@ -32,8 +32,8 @@ fn is_refused(waiter: &mut Waiter) {
     waiter.client.in_step();
 }
 
-both_ways!(who_has_lost_his_rights_is_told_so_and_the_next_has_the_lock);
-fn who_has_lost_his_rights_is_told_so_and_the_next_has_the_lock(by: Way) {
+both_ways!(who_has_lost_his_rights_gets_the_error_and_the_next_has_the_lock);
+fn who_has_lost_his_rights_gets_the_error_and_the_next_has_the_lock(by: Way) {
     let changes = [
         "resetkeys",
         "-@all +ping",

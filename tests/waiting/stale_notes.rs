@@ -21,8 +21,8 @@ fn a_grant_made_while_events_are_read_keeps_its_token(by: Way) {
     }
 }
 
-both_ways!(a_grant_made_while_events_are_read_is_taken_back_when_its_client_has_gone);
-fn a_grant_made_while_events_are_read_is_taken_back_when_its_client_has_gone(by: Way) {
+both_ways!(a_grant_made_while_events_are_read_is_revoked_when_its_client_has_gone);
+fn a_grant_made_while_events_are_read_is_revoked_when_its_client_has_gone(by: Way) {
     for (first, lost) in [
         (&["MULTI", "DEL k", "FLUSHALL", "EXEC"][..], 1),
         (&["RLOCK.RELEASE k a", "UNBLOCK 0", "DEL k"], 2),

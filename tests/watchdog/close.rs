@@ -311,7 +311,7 @@ fn a_silent_holder_that_the_server_drops_frees_its_lock() {
 }
 
 #[test]
-fn a_close_is_told_of_as_a_release() {
+fn a_close_is_announced_as_a_release() {
     let server = Server::start();
     let mut control = server.raw();
     let mut events = Listener::keyspace(&server, 0);

@@ -20,7 +20,7 @@ fn there_is_no_bound_unless_one_is_set() {
 }
 
 #[test]
-fn a_hold_ends_when_its_time_is_over_and_its_connection_is_told() {
+fn a_hold_ends_when_its_time_is_over_and_its_connection_is_closed() {
     let max = MAX.to_string();
     let server = Server::start_with(&["--rlock.watchdog-max", &max]);
     let mut control = server.raw();
@@ -76,7 +76,7 @@ fn holds_without_watchdog_know_no_such_bound() {
 }
 
 #[test]
-fn where_the_loss_is_not_told_the_lock_ends_all_the_same() {
+fn where_the_loss_is_not_notified_the_lock_ends_all_the_same() {
     let options = [
         "--rlock.watchdog-max",
         "1000",

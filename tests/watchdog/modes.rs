@@ -122,7 +122,7 @@ fn reading_with_watchdog_ends_under_a_plain_upgrade() {
 }
 
 #[test]
-fn each_mode_of_an_owner_is_told_with_the_bond_that_it_has() {
+fn each_mode_of_an_owner_is_shown_with_the_bond_that_it_has() {
     let server = Server::start();
     let mut control = server.raw();
     for (first, second, expected) in [
@@ -201,7 +201,7 @@ fn reading_under_ones_own_watched_writing_stays_when_that_ends() {
 }
 
 #[test]
-fn every_reader_is_told_when_the_lock_is_lost() {
+fn every_reader_is_notified_when_the_lock_is_lost() {
     let server = Server::start();
     let mut control = server.raw();
     for way in [
@@ -226,7 +226,7 @@ fn every_reader_is_told_when_the_lock_is_lost() {
 }
 
 #[test]
-fn a_reader_whose_lease_key_is_taken_away_is_told_and_the_others_stay() {
+fn a_reader_whose_lease_key_is_taken_away_is_notified_and_the_others_stay() {
     let server = Server::start();
     let mut control = server.raw();
     let mut goes = Bound::with(&server, "k a 100000 READ");

@@ -30,7 +30,7 @@ fn ways(client: &mut RawClient) -> Vec<Vec<&'static str>> {
 }
 
 #[test]
-fn scripts_and_functions_are_refused_and_told_why() {
+fn scripts_and_functions_are_refused_with_an_error_that_says_why() {
     let server = Server::start();
     let mut client = server.raw();
     client.token("RLOCK.ACQUIRE k a 100000");

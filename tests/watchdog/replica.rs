@@ -76,7 +76,7 @@ fn a_replica_has_the_lease_of_a_reader_and_of_its_lock() {
 }
 
 #[test]
-fn a_replica_renews_and_releases_nothing_of_its_own_accord() {
+fn a_replica_renews_and_releases_nothing_on_its_own() {
     let server = Server::start();
     let replica = Server::start_replica_of(&server);
     let mut copy = replica.raw();

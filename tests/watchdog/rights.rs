@@ -38,7 +38,7 @@ fn who_may_not_renew_any_more_loses_the_lock_with_its_lease() {
 }
 
 #[test]
-fn a_session_is_told_that_it_is_lost() {
+fn a_session_is_notified_that_it_is_lost() {
     let server = Server::start();
     let mut control = server.raw();
     let mut session = Session::on(user(&server));

@@ -97,7 +97,7 @@ fn a_pattern_is_one_of_the_servers() {
 }
 
 #[test]
-fn a_user_is_told_of_the_keys_that_it_may_read() {
+fn a_user_is_shown_the_keys_that_it_may_read() {
     let server = Server::start();
     let mut admin = server.raw();
     for key in ["a:1", "a:2", "b:1", "c:1", "d"] {

@@ -2,7 +2,7 @@
 
 mod filters;
 mod pages;
-mod told;
+mod shown;
 
 use std::collections::BTreeMap;
 

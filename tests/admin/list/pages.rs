@@ -82,7 +82,7 @@ fn many_readers_of_one_lock_go_over_several_pages() {
 }
 
 #[test]
-fn count_bounds_what_is_looked_at_and_not_what_is_told() {
+fn count_bounds_what_is_looked_at_and_not_what_is_shown() {
     let server = Server::start();
     let mut client = server.raw();
     let take = |number| format!("RLOCK.ACQUIRE k:{number} o 100000");
@@ -168,7 +168,7 @@ fn a_cursor_of_an_earlier_run_is_refused() {
 }
 
 #[test]
-fn wrong_requests_are_told_what_is_wrong() {
+fn the_error_of_a_wrong_request_says_what_is_wrong() {
     let server = Server::start();
     let mut client = server.raw();
     client.token("RLOCK.ACQUIRE k o 100000");

@@ -1,4 +1,4 @@
-//! One who waits by BLOCK; told that it is over he asks again at the new master.
+//! A blocked waiter, which asks again at the new master when its wait ends with an error.
 
 use crate::clock::{now_us, pause};
 use crate::conn::{Conn, Gone};

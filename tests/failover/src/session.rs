@@ -1,4 +1,4 @@
-//! One connection that waits for many locks by QUEUE, and comes back with those that it
+//! One connection of queued waiters for many locks, which comes back with those that it
 //! still wants.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

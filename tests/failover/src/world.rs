@@ -13,7 +13,7 @@ use crate::set::Ways;
 #[derive(Clone, Copy)]
 pub struct Times {
     pub lease: u64,
-    /// For so long they wait at most, by BLOCK and by QUEUE.
+    /// For so long they wait at most, blocked and queued.
     pub wait: u64,
     /// And for so long after that they expect the answer.
     pub grace: u64,

@@ -1,4 +1,4 @@
-//! Arguments: what is taken is said again by what was read, word for word, so nothing was
+//! Arguments: what is accepted is written again from what was read, word for word, so nothing was
 //! passed over or read as something else; what is refused is refused in one line that says
 //! what was wrong.
 
@@ -215,7 +215,7 @@ fn arguments(data: &[u8]) {
             let asked = words.iter().map(|word| word.to_vec());
             assert_eq!(sorted(said.iter().cloned()), sorted(asked), "{words:?}");
             let words: Vec<&[u8]> = said.iter().map(Vec::as_slice).collect();
-            assert_eq!(read(form, &words).ok(), Some(said.clone()), "said again");
+            assert_eq!(read(form, &words).ok(), Some(said.clone()), "written again");
         }
         Err(error) => names_what_was_wrong(error.line()),
     }

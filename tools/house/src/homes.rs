@@ -54,7 +54,7 @@ impl Methods {
         self.by_name.get(method)?.get(of).copied()
     }
 
-    /// The module in which the method stands if one type alone has one of that
+    /// The module in which the method stands if one type alone has one with its
     /// name, and it stands apart from that type.
     pub fn home_by_name(&self, method: &str) -> Option<ModuleId> {
         let types = self.by_name.get(method)?;

@@ -1,4 +1,4 @@
-//! One who waits by BLOCK for what others have, gives it back, and waits again.
+//! A blocked waiter for what others have, gives it back, and waits again.
 
 use super::heir::Goes;
 use super::Client;

@@ -35,7 +35,7 @@ pub struct Journal {
     /// Replies that should not have come.
     pub strange: Vec<String>,
     pub requests: u64,
-    /// Grants by BLOCK, and by messages.
+    /// Grants to blocked waiters, and by messages.
     pub waited: u64,
     /// By database and lock: what its fencing counter was said to be, at least.
     pub counters: BTreeMap<(u8, String), i64>,

@@ -1,4 +1,4 @@
-//! A session that waits for several locks at once by QUEUE, and gives them back.
+//! A session whose queued waiters want several locks at once, and that gives them back.
 
 use std::collections::{BTreeMap, VecDeque};
 

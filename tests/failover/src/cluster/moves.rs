@@ -59,7 +59,7 @@ impl Move {
         self == Self::Failover || self.forgets()
     }
 
-    /// What the new master has not heard of is had twice.
+    /// What the new master did not receive is held by two.
     pub fn forgets(self) -> bool {
         matches!(self, Self::Takeover | Self::Kill | Self::Power)
     }

@@ -1,4 +1,4 @@
-//! A wait by QUEUE with a sharded channel in the slot of its lock.
+//! A queued waiter with a sharded channel in the slot of its lock.
 
 use super::judge::{Held, Mode};
 use super::load::{Load, LEASE};

@@ -21,7 +21,7 @@ macro_rules! args {
 /// What is drawn from.
 pub struct Draw {
     pub rng: Rng,
-    /// Leases are so long that none ends while one looks, and nobody waits by BLOCK.
+    /// Leases are so long that none ends while one looks, and nobody is a blocked waiter.
     pub calm: bool,
     /// The channel of the connection that is drawn for, if it has a session.
     pub channel: Option<String>,

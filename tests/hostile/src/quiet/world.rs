@@ -10,7 +10,7 @@ use crate::figures::shown;
 use crate::link::Link;
 use crate::resp::Value;
 
-/// Who takes longer waits by BLOCK, and is let go.
+/// Who takes longer is a blocked waiter, and is left alone.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// A command of one of the connections.

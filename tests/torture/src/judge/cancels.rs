@@ -45,7 +45,7 @@ fn only_wait(past: &Past, cancel: &Asked, reply: u64) -> Option<usize> {
 
 fn wrong(past: &Past, cancel: &Asked, wait: &Asked, count: i64, reply: u64) -> Option<String> {
     let owner = &wait.owner;
-    // By QUEUE it was surely there before.
+    // A queued waiter was surely there before.
     let queued = wait.queued.filter(|queued| *queued <= cancel.op.call);
     let due = queued.and_then(|_| due(past, wait, reply));
     match (count, &wait.op.out) {

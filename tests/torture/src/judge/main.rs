@@ -1,5 +1,5 @@
 //! The judge: reads a history, and says what in it cannot be if the documentation is
-//! true. It knows nothing of rlock's code. What it cannot be sure of it lets pass.
+//! true. It knows nothing of rlock's code. It allows what it cannot be sure of.
 
 mod answers;
 mod cancels;

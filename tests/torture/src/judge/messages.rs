@@ -1,5 +1,5 @@
-//! Each wait by QUEUE ends by one message or by what the documentation says instead, and
-//! nobody is told of what was not asked.
+//! The wait of each queued waiter ends by one message or by what the documentation says instead,
+//! and nobody gets a message of what was not asked.
 
 use std::collections::BTreeMap;
 

@@ -19,8 +19,8 @@ use crate::told::{self, Tag, Told};
 const SETTLE: u64 = 1_500_000;
 /// And after a stall of the machine.
 const SHORT: u64 = 100_000;
-/// A server that stood still for about a second does nothing of its own accord until it could
-/// hear what happened meanwhile: for two beats of its cron, us.
+/// A server that stood still for about a second does nothing on its own until it could
+/// learn what happened meanwhile: for two beats of its cron, us.
 const STOOD: u64 = 800_000;
 const WAKES: u64 = 500_000;
 /// A request that was lost is done or forgotten after so long, us.
@@ -41,13 +41,13 @@ pub struct Asked {
     pub db: u32,
     /// By when it was answered, or else had surely been done or forgotten.
     pub done: u64,
-    /// What it was told on a connection whose replies do not fit its requests: nobody
+    /// What came on a connection whose replies do not fit its requests: nobody
     /// knows which belongs to which, so that all of them count as lost.
     pub spoiled: Option<Out>,
-    /// When it was told that it waits by QUEUE. Its `op` has then what the message said,
+    /// When the reply QUEUED came. Its `op` has then what the message said,
     /// and when that came, as if it were the reply.
     pub queued: Option<u64>,
-    /// It is one of several of that name, which were sent again: nobody can tell which
+    /// It is one of several with the same name, which were sent again: nobody can tell which
     /// of them a message is for.
     pub again: bool,
 }
@@ -272,7 +272,7 @@ impl Past {
         all.any(|fault| cuts_bonds(&fault.kind) && fault.begin <= to && fault.end >= from)
     }
 
-    /// Whether a server was kept from what it does of its own accord, though it answered.
+    /// Whether a server was kept from what it does on its own, though it answered.
     pub fn put_off(&self, from: u64, to: u64) -> bool {
         let kinds = ["pause", "min-replicas", "memory", "detach", "disk-full"];
         let keeps = |kind: &str| kinds.contains(&kind) || cuts_bonds(kind);

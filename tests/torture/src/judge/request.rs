@@ -41,7 +41,7 @@ pub struct Request {
     pub owner: String,
     pub lease_us: u64,
     pub mode: Mode,
-    /// By BLOCK or QUEUE, us; none: a try.
+    /// How long it waits at most, blocked or queued, us; none: a try.
     pub block: Option<u64>,
     pub queues: bool,
     pub watchdog: bool,

@@ -1,5 +1,5 @@
-//! What sessions were told by messages, and the waits by QUEUE that ended so: they are
-//! made to look like waits by BLOCK, so that all checks see both.
+//! What messages notified sessions of, and the queued waiters whose waits ended so: they are
+//! made to look like blocked ones, so that all checks see both.
 
 use std::collections::BTreeMap;
 

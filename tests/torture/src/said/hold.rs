@@ -137,7 +137,7 @@ impl Hold {
                 self.lease_to = reply + lease;
             }
             Some(_) if lost => (),
-            // It may be carried out at any time, for it is said again.
+            // It may be carried out at any time, for it is retried.
             _ => self.lease_to = NEVER,
         }
     }

@@ -1,6 +1,6 @@
-//! The judge of rlock's clients: reads what programs asked their clients for and were told, and
+//! The judge of rlock's clients: reads what programs asked their clients for and what came, and
 //! says what in it cannot be if docs/clients.md and the clients' own pages are true. It knows
-//! nothing of their code. What it cannot be sure of it lets pass.
+//! nothing of their code. It allows what it cannot be sure of.
 
 mod answers;
 mod exclusion;

@@ -1,4 +1,4 @@
-//! That the judge finds what it is to find, and lets pass what may be. Times are ms.
+//! That the judge finds what it is to find, and allows what may be. Times are ms.
 
 use rlock_torture::saw::{Ask, Fault, Left, Life, Record, Told, Wire};
 use serde_json::{json, Value};

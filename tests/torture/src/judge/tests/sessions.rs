@@ -1,4 +1,4 @@
-//! Waits by QUEUE, and how they end.
+//! Queued waiters, and how their waits end.
 
 use super::*;
 

@@ -44,7 +44,7 @@ pub struct Shared {
     routes: HashMap<String, u16>,
     tags: &'static [&'static str],
     orphans: VecDeque<(u64, u32, Held)>,
-    /// Some of those who wait by BLOCK, or did: the words that call them off.
+    /// Some of the blocked waiters, or who were: the words that call them off.
     waits: VecDeque<String>,
     conns: u32,
     wait: u32,

@@ -11,7 +11,7 @@ use crate::support::{
 use super::*;
 
 #[test]
-fn a_holder_is_told_as_by_info_and_with_its_key() {
+fn a_holder_is_shown_as_by_info_and_with_its_key() {
     let server = Server::start();
     let mut client = server.raw();
     let empty = Value::Array(vec![Value::BulkString(b"0".into()), Value::Array(vec![])]);
@@ -60,8 +60,8 @@ fn a_holder_is_told_as_by_info_and_with_its_key() {
 
 /// `RELEASE`, `FORCE`, the end of a lease, `DEL`, and a hash that became something else.
 #[test]
-fn what_is_not_held_any_more_is_not_told() {
-    let server = Server::start_heard();
+fn what_is_not_held_any_more_is_not_shown() {
+    let server = Server::start_observed();
     let mut client = server.raw();
     for key in ["released", "forced", "deleted", "overwritten", "held"] {
         client.token(&format!("RLOCK.ACQUIRE {key} a 100000"));
@@ -88,7 +88,7 @@ fn what_is_not_held_any_more_is_not_told() {
 }
 
 #[test]
-fn the_locks_of_the_selected_database_are_told() {
+fn the_locks_of_the_selected_database_are_shown() {
     let server = Server::start();
     let mut client = server.raw();
     for db in 0..2 {
@@ -156,7 +156,7 @@ fn command_docs_know_its_arguments() {
 }
 
 #[test]
-fn what_somebody_made_of_a_lock_is_told_as_it_is() {
+fn what_somebody_made_of_a_lock_is_shown_as_it_is() {
     each(&["plain", "read", "write"], |way, server, client| {
         let mode = if way == "plain" { "" } else { way };
         client.token(&format!("RLOCK.ACQUIRE k o 100000 {mode}"));
