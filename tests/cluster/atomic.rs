@@ -55,7 +55,8 @@ fn what_happens_to_locks_while_their_slot_is_copied_is_known_where_it_goes(by: W
     here.token("RLOCK.ACQUIRE {k}lock a 1500");
     let mut granted = by.wait(&one, "{k}lock", "b");
     let mut waits = by.write(&one, "{k}doc", "w");
-    let mut watched = Bound::with(&one, "{k}watched a 900 READ");
+    // Renewed while it is copied, and long enough for what is looked at then on a busy machine.
+    let mut watched = Bound::with(&one, "{k}watched a 4000 READ");
     let slot = slot_of("k");
     migrate(&one, &two, slot, slot);
     eventually("all is copied", || {
