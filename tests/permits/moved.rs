@@ -52,6 +52,31 @@ fn it_is_the_same_lock_under_its_other_name() {
     }
 }
 
+/// All of them hold on, and each can give back what it has.
+#[test]
+fn beyond_256_owners_the_tokens_are_not_known_under_its_other_name() {
+    for (owners, known) in [(256, true), (257, false)] {
+        let server = Server::start();
+        let mut client = server.raw();
+        for n in 0..owners {
+            client.take_permits("k", &format!("o{n}"), "LIMIT 1000");
+        }
+        let token = client.known_token("k", "o7", "permits");
+        assert!(token.is_some());
+        client.ok("RENAME k l");
+        assert!(client.refused(&format!(
+            "RLOCK.ACQUIRE l x 1000 LIMIT 1000 PERMITS {}",
+            1001 - owners
+        )));
+        let after = client.known_token("l", "o7", "permits");
+        assert_eq!(after, token.filter(|_| known), "{owners} owners");
+        for n in 0..owners {
+            assert_eq!(client.give_back("l", &format!("o{n}"), 1), 0);
+        }
+        client.is_free("l");
+    }
+}
+
 both_ways!(the_queue_stays_where_its_clients_asked);
 fn the_queue_stays_where_its_clients_asked(by: Way) {
     for (way, select, name) in WAYS {
