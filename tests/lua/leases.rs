@@ -9,7 +9,7 @@ const MOST_MS: i64 = (1 << 53) - 1;
 #[test]
 fn a_lease_ends_so_many_ms_from_now() {
     for (_server, mut lua) in Lua::both() {
-        for ms in [1000, 3_600_000, 4_000_000_000_000] {
+        for ms in [60_000, 3_600_000, 4_000_000_000_000] {
             for mode in ["", "WRITE", "READ"] {
                 let take = format!("acquire doc a {ms} {mode}");
                 let (_, expected) = lease_from(ms, || lua.int(&take));

@@ -95,11 +95,11 @@ fn an_owner_that_says_so_in_time_stays() {
     let server = Server::start();
     let mut client = server.raw();
     client.take_permits("k", "b", "LIMIT 2");
-    client.int("RLOCK.ACQUIRE k a 2000 LIMIT 2");
+    client.int("RLOCK.ACQUIRE k a 5000 LIMIT 2");
     let mut waiter = Way::Block.permits(&server, "k", "c", "LIMIT 2");
-    let until = now_ms() + 3000;
+    let until = now_ms() + 6000;
     while now_ms() < until {
-        assert_eq!(client.int("RLOCK.RENEW k a 2000 PERMITS"), 1);
+        assert_eq!(client.int("RLOCK.RENEW k a 5000 PERMITS"), 1);
         waiter.still_waits();
     }
     assert_eq!(client.counter("rlock_expired"), 0);

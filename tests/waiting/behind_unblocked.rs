@@ -18,14 +18,21 @@ fn start() -> Server {
     Server::start_with(&["--hz", "1", "--dynamic-hz", "no"])
 }
 
-/// Runs a round three times, each at another moment of the cron's second.
-fn at_three_moments(mut round: impl FnMut()) {
+/// Asserts that what a round measures comes soon, at three moments of the cron's second. A round
+/// that took long is run again at the same moment: what waits for the cron is late each time, what a
+/// busy machine keeps back is not.
+#[track_caller]
+fn soon_at_three_moments(mut round: impl FnMut() -> Duration) {
     let began = Instant::now();
+    let mut run_at = |moment: u64| {
+        let since = began.elapsed().as_millis() as u64 + IDLE_MS;
+        let due = since.next_multiple_of(1000) + 333 * moment;
+        std::thread::sleep(Duration::from_millis(due).saturating_sub(began.elapsed()));
+        round()
+    };
     for moment in 0..3 {
-        let due =
-            Duration::from_millis(IDLE_MS) * (moment + 1) + Duration::from_millis(333) * moment;
-        std::thread::sleep(due.saturating_sub(began.elapsed()));
-        round();
+        let took = (0..4).map(|_| run_at(moment)).find(|took| *took < SOON);
+        assert!(took.is_some(), "it took {SOON:?} or more four times");
     }
 }
 
@@ -54,7 +61,7 @@ fn second_reply(client: &mut RawClient, since: Instant) -> (Value, Duration) {
 fn who_waits_there_is_granted_at_once() {
     let server = start();
     let mut control = server.raw();
-    at_three_moments(|| {
+    soon_at_three_moments(|| {
         control.succeed(&["HSET k b 1", "PEXPIRE k 3600000"]);
         let mut a = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k a 1000 BLOCK 0");
         let mut b = behind_a_pop(&server, "lb", "RLOCK.RELEASE k b");
@@ -62,9 +69,9 @@ fn who_waits_there_is_granted_at_once() {
         control.ask_all(&["MULTI", "RPUSH la 1", "RPUSH lb 1", "EXEC"]);
         let (granted, took) = second_reply(&mut a, since);
         token(granted);
-        assert!(took < SOON, "{took:?}");
         assert_eq!(second_reply(&mut b, since).0, Value::Int(0));
         control.ask("RLOCK.RELEASE k a");
+        took
     });
 }
 
@@ -73,13 +80,13 @@ fn a_wait_that_begins_there_ends_in_time() {
     let server = start();
     let mut control = server.raw();
     control.succeed(&["HSET k b 1", "PEXPIRE k 3600000"]);
-    at_three_moments(|| {
+    soon_at_three_moments(|| {
         let mut a = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k a 1000 BLOCK 20");
         let since = Instant::now();
         control.ask("RPUSH la 1");
         let (reply, took) = second_reply(&mut a, since);
         assert_eq!(reply, Value::Nil);
-        assert!(took < SOON, "{took:?}");
+        took
     });
 }
 
@@ -87,7 +94,7 @@ fn a_wait_that_begins_there_ends_in_time() {
 fn a_lease_that_begins_there_ends_in_time() {
     let server = start();
     let mut control = server.raw();
-    at_three_moments(|| {
+    soon_at_three_moments(|| {
         let mut a = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k a 20");
         let mut b = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k b 1000 BLOCK 0");
         let since = Instant::now();
@@ -95,7 +102,7 @@ fn a_lease_that_begins_there_ends_in_time() {
         token(second_reply(&mut a, since).0);
         let (granted, took) = second_reply(&mut b, since);
         token(granted);
-        assert!(took < SOON, "{took:?}");
         control.ask("RLOCK.RELEASE k b");
+        took
     });
 }
