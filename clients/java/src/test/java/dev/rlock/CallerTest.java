@@ -17,6 +17,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /**
  * From wherever a call of the program comes: with a monitor, from a pool, from a thread of its own
@@ -242,7 +243,9 @@ class CallerTest extends WithServer {
 
     private int many;
 
+    // It works all the time, which is long on a busy machine.
     @Test
+    @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void aCallAtTheEndOfTheStackIsDoneOrNotBegun() throws Exception {
         atTheEndOfTheStack(() -> {
             holds[many++] = locks.acquire(key.concat(Integer.toString(many)), LONG);
@@ -275,7 +278,9 @@ class CallerTest extends WithServer {
         give(key);
     }
 
+    // It works all the time, which is long on a busy machine.
     @Test
+    @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void aThreadLockAtTheEndOfTheStackIsLockedOrNot() throws Exception {
         atTheEndOfTheStack(() -> {
             var lock = locks.lock(key);
