@@ -111,9 +111,12 @@ impl Heard {
     pub fn swapped(&mut self, one: i32, other: i32) {
         let swap = |db| exchanged(db, one, other);
         for sweep in self.sweeps.iter_mut() {
-            sweep.db = swap(sweep.db);
-            // Queues stay where they are, and a sweep over those begins with this.
-            sweep.lines = None;
+            let db = swap(sweep.db);
+            // Queues stay where they are, and a sweep over those of both begins with this.
+            if db != sweep.db {
+                sweep.lines = None;
+            }
+            sweep.db = db;
         }
         let mut order = std::mem::take(&mut self.order);
         let mut causes = std::mem::take(&mut self.causes);

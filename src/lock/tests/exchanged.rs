@@ -39,6 +39,22 @@ fn who_waits_is_known_anew_some_at_a_time() {
 }
 
 #[test]
+fn an_exchange_of_others_leaves_nobody_out() {
+    for (one, other) in [(2, 3), (0, 2), (1, 2), (1, 0), (0, 0)] {
+        let mut s = Shell::new();
+        s.get(by("other"));
+        let waits = s.wait(by("a"));
+        s.swap(0, 1);
+        s.swap(one, other);
+        s.read_notes();
+        s.tick();
+        s.core.check();
+        let is_back = (one, other) == (1, 0);
+        assert_eq!(s.core.queues.get(waits).is_some(), is_back, "{one} {other}");
+    }
+}
+
+#[test]
 fn who_was_demoted_meanwhile_knows_of_nobody() {
     let mut s = Shell::new();
     for name in ["k", "l", "m"] {
