@@ -11,20 +11,39 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 static IS_STUCK: AtomicBool = AtomicBool::new(false);
 
-/// A line. Nothing depends on it: if the reader is gone, or the disk is full, it is not said; and
-/// once somebody has not read on, nothing more is.
+/// A line of its own.
 pub fn complain(text: &str) {
+    put(format!("rlock: {text}\n"));
+}
+
+/// Nothing depends on it: if the reader is gone, or the disk is full, it is not said; and
+/// once somebody has not read on (a terminal can be stopped by ctrl-s), nothing more is.
+pub fn put(text: String) {
     if IS_STUCK.load(Ordering::Relaxed) {
         return;
     }
-    let line = format!("rlock: {text}\n");
     let (said, done) = channel();
     let say = move || {
-        _ = stderr().write_all(line.as_bytes());
+        // While the command has the terminal, and that is set to `tostop`, to write there would stop
+        // the whole process.
+        block(libc::SIGTTOU);
+        _ = stderr().write_all(text.as_bytes());
+        _ = stderr().flush();
         _ = said.send(());
     };
     let saying = thread::Builder::new().spawn(say);
     if saying.is_ok() && done.recv_timeout(PATIENCE).is_err() {
         IS_STUCK.store(true, Ordering::Relaxed);
+    }
+}
+
+/// In this thread alone.
+fn block(signal: i32) {
+    // SAFETY: a set on the stack, which is made empty first.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
     }
 }

@@ -2,7 +2,7 @@
 //! lock. Elsewhere nothing, but that no server can be reached, and that once.
 
 use std::convert::Infallible;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 use redis::Client;
@@ -11,7 +11,7 @@ use rlock_client::{Locks, Quorum};
 use tokio::time::sleep;
 
 use crate::args::Run;
-use crate::complain::complain;
+use crate::complain::{complain, put};
 use crate::exit::{Failure, UNREACHABLE};
 use crate::locks::{Lock, Waiter, info, short, waiters};
 use crate::table::{plain, size};
@@ -23,13 +23,13 @@ struct Line;
 impl Line {
     fn show(&self, text: &str) {
         let text: String = text.chars().take(size().0 - 1).collect();
-        _ = write!(stderr(), "\r\x1b[K{text}").and_then(|()| stderr().flush());
+        put(format!("\r\x1b[K{text}"));
     }
 }
 
 impl Drop for Line {
     fn drop(&mut self) {
-        _ = write!(stderr(), "\r\x1b[K").and_then(|()| stderr().flush());
+        put("\r\x1b[K".to_owned());
     }
 }
 

@@ -105,6 +105,23 @@ fn it_has_the_terminal_again_after_jobs_that_had_it() {
     assert_eq!(screen.end(), 0);
 }
 
+/// What is said then is said from the background, for the command has the terminal.
+#[test]
+fn ctrl_z_is_told_of_on_a_terminal_that_stops_who_writes_in_the_background() {
+    let server = Server::start();
+    let own = env!("CARGO_BIN_EXE_rlock");
+    let command = "sh -c 'echo ready; read line; echo \"got $line\"'";
+    let text = format!("set -m; stty tostop; {own} run jobs -- {command}; echo next after $?");
+    let mut screen = shown(&server, "bash", &text);
+    screen.see("ready");
+    screen.press("\x1a");
+    screen.see("is not stopped by ctrl-z");
+    screen.press("hello\n");
+    screen.see("got hello");
+    screen.see("next after 0");
+    assert_eq!(screen.end(), 0);
+}
+
 #[test]
 fn it_goes_on_after_a_command_that_another_signal_ends() {
     let server = Server::start();

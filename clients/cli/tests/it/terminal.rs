@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use crate::server::{Server, until};
-use crate::tool::{end, rlock};
+use crate::tool::{Notes, end, rlock};
 
 /// A terminal, whose session the child leads.
 pub struct Screen {
@@ -100,6 +100,25 @@ fn the_command_reads_from_the_terminal() {
     );
     screen.press("hello\n");
     screen.see("got hello");
+    assert_eq!(screen.end(), 0);
+}
+
+/// By ctrl-s: what is shown while it waits goes nowhere then.
+#[test]
+fn a_terminal_that_is_stopped_keeps_nothing_back() {
+    let server = Server::start();
+    server.ask::<i64>("RLOCK.ACQUIRE jobs somebody 600000");
+    let notes = Notes::new();
+    let script = format!("touch {}", notes.path("ran"));
+    let words = ["run", "--wait", "10m", "jobs", "--", "sh", "-c", &script];
+    let mut screen = Screen::run(&server, &words);
+    screen.see("waiting for jobs");
+    screen.press("\u{13}");
+    // The line is written once a second.
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    server.ask::<i64>("RLOCK.RELEASE jobs somebody");
+    until(|| std::path::Path::new(&notes.path("ran")).exists());
+    screen.press("\u{11}");
     assert_eq!(screen.end(), 0);
 }
 
