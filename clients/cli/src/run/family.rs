@@ -63,17 +63,21 @@ pub fn living() -> Result<Vec<One>, Error> {
     Ok(found)
 }
 
+/// So many fields stand between the group and the number of threads (proc_pid_stat(5)).
+const THREADS: usize = 14;
+
 /// Of a line of /proc/ID/stat the parent, the group and whether it lives. The name before them
 /// may have spaces and brackets in it.
 fn parse(id: i32, stat: &str) -> Option<(i32, One)> {
     let (_, rest) = stat.rsplit_once(") ")?;
     let mut words = rest.split(' ');
-    if matches!(words.next()?, "Z" | "X") {
-        return None;
-    }
+    let state = words.next()?;
     let parent = words.next()?.parse().ok()?;
     let group = words.next()?.parse().ok()?;
-    Some((parent, One { id, group }))
+    // Its first thread may have ended, while others go on.
+    let threads: u32 = words.nth(THREADS)?.parse().ok()?;
+    let has_ended = state == "X" || (state == "Z" && threads <= 1);
+    (!has_ended).then_some((parent, One { id, group }))
 }
 
 /// Takes the status of each child that has ended. True: there is no other, but for strangers.
@@ -144,8 +148,14 @@ mod tests {
     #[test]
     fn a_name_may_be_anything() {
         let one = One { id: 7, group: 5 };
-        assert_eq!(parse(7, "7 (a) b (c) S 3 5 5 0 -1"), Some((3, one)));
-        assert_eq!(parse(7, "7 (sh) Z 3 5 5 0 -1"), None);
+        let line = |begin: &str, threads: u32| {
+            format!("{begin} 3 5 5 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 {threads} 0 7272213")
+        };
+        assert_eq!(parse(7, &line("7 (a) b (c) S", 1)), Some((3, one)));
+        assert_eq!(parse(7, &line("7 (sh) Z", 1)), None);
+        // Its first thread has ended, and the others go on.
+        let one = One { id: 7, group: 5 };
+        assert_eq!(parse(7, &line("7 (sh) Z", 2)), Some((3, one)));
         assert_eq!(parse(7, ""), None);
     }
 
