@@ -45,7 +45,7 @@ struct Guard {
 
 /// Forks it off. There must be no other thread yet. Returns `rlock`'s end. If somebody kills the
 /// guard, all that it looked after is `rlock`'s.
-pub fn start(key: &str, command: &[OsString]) -> Result<UnixStream, Error> {
+pub fn start(key: &str, command: &[OsString]) -> Result<Connected, Error> {
     let terminal = Terminal::find();
     family::adopt()?;
     let (ours, its) = UnixStream::pair()?;
@@ -76,7 +76,24 @@ pub fn start(key: &str, command: &[OsString]) -> Result<UnixStream, Error> {
             let end = guard.run();
             std::process::exit(i32::from(end.is_err()));
         }
-        _ => Ok(ours),
+        guard => Ok(Connected {
+            stream: ours,
+            guard,
+        }),
+    }
+}
+
+/// The guard, as `rlock` has it.
+pub struct Connected {
+    pub stream: UnixStream,
+    guard: i32,
+}
+
+impl Connected {
+    /// If somebody has stopped it, it goes on: nobody else ends the command in time.
+    pub fn wake(&self) {
+        // SAFETY: takes numbers. It is a child of this process.
+        unsafe { libc::kill(self.guard, libc::SIGCONT) };
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::time::{sleep, timeout};
 
+use super::guard::Connected;
 use super::words::{Order, Report, Until};
 use super::{End, LAST_WORDS, Say, Signals, family};
 use crate::exit::{CANNOT_RUN, Failure, LOST, NO_COMMAND, USAGE};
@@ -103,20 +104,22 @@ impl Lock {
 /// Runs the command by the guard, to its end.
 pub async fn keep(
     lock: Lock,
-    guard: std::os::unix::net::UnixStream,
+    guard: Connected,
     (lease, at_least): (Duration, Option<Duration>),
     mut signals: Signals,
     say: &Say,
 ) -> Result<End, Failure> {
-    guard.set_nonblocking(true)?;
-    let (reports, mut orders) = UnixStream::from_std(guard)?.into_split();
+    guard.stream.set_nonblocking(true)?;
+    let stream = guard.stream.try_clone()?;
+    let (reports, half) = UnixStream::from_std(stream)?.into_split();
+    let mut orders = Orders { half, guard };
     let mut reports = BufReader::new(reports).lines();
     let start = Order::Start {
         token: lock.token(),
         owner: lock.owner().into(),
         until: Until::of(lease, lock.asked(lease)),
     };
-    order(&mut orders, &start).await;
+    orders.give(&start).await;
     let mut lost = None;
     let mut group = None;
     let status = {
@@ -126,12 +129,12 @@ pub async fn keep(
         loop {
             tokio::select! {
                 until = renewing.as_mut() => {
-                    order(&mut orders, &Order::Until(until)).await;
+                    orders.give(&Order::Until(until)).await;
                     renewing.set(renew(&lock, lease, say));
                 }
                 reason = losing.as_mut(), if lost.is_none() => {
                     // Who reads the warning may take his time.
-                    order(&mut orders, &Order::End).await;
+                    orders.give(&Order::End).await;
                     say.warn(&format!("the lock was lost: {reason}; the command is ended"));
                     lost = Some(reason);
                 }
@@ -140,7 +143,7 @@ pub async fn keep(
                         libc::SIGCONT => Order::Continue,
                         signal => Order::Signal(signal),
                     };
-                    order(&mut orders, &passed).await;
+                    orders.give(&passed).await;
                 }
                 line = reports.next_line() => match line?.as_deref().and_then(Report::parse) {
                     Some(Report::Started(started)) => group = Some(started),
@@ -200,9 +203,17 @@ async fn renew(lock: &Lock, lease: Duration, say: &Say) -> Until {
     }
 }
 
-async fn order(orders: &mut OwnedWriteHalf, order: &Order) {
-    // If the guard is gone the reports end too.
-    _ = orders.write_all(order.line().as_bytes()).await;
+struct Orders {
+    half: OwnedWriteHalf,
+    guard: Connected,
+}
+
+impl Orders {
+    async fn give(&mut self, order: &Order) {
+        self.guard.wake();
+        // If the guard is gone the reports end too.
+        _ = self.half.write_all(order.line().as_bytes()).await;
+    }
 }
 
 fn cannot_run(error: &Error) -> Failure {

@@ -12,7 +12,6 @@ mod signals;
 mod terminal;
 mod words;
 
-use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -86,7 +85,7 @@ impl End {
     }
 }
 
-async fn under_lock(cli: &Cli, wanted: &Run, guard: UnixStream) -> Result<End, Failure> {
+async fn under_lock(cli: &Cli, wanted: &Run, guard: guard::Connected) -> Result<End, Failure> {
     let mut signals = Signals::new()?;
     let say = Say {
         quiet: wanted.quiet,

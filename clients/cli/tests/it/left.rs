@@ -53,6 +53,27 @@ fn it_is_ended_by_term_when_the_lock_is_forced() {
 }
 
 #[test]
+fn a_command_that_has_stopped_the_guard_is_ended_all_the_same() {
+    let server = Server::start();
+    let notes = Notes::new();
+    // Its parent.
+    let script = format!(
+        "kill -STOP $PPID; echo $$ > {}; sleep 600",
+        notes.path("ids")
+    );
+    let mut run = rlock(
+        &server,
+        &["run", "--lease", "60s", "jobs", "--", "sh", "-c", &script],
+    );
+    run.stdout(Stdio::null()).stderr(Stdio::piped());
+    let run = run.spawn().unwrap();
+    let ids = notes.ids("ids", 1);
+    server.ask::<i64>("RLOCK.FORCE jobs");
+    assert_eq!(end(run).code, 116);
+    assert!(all_gone(&ids));
+}
+
+#[test]
 fn it_is_killed_before_the_lease_ends() {
     let server = Server::start();
     let notes = Notes::new();
