@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use crate::error::Error;
 use crate::hold::Hold;
 use crate::locks::Locks;
+use crate::session::open;
 
 use super::QuorumAcquire;
 
@@ -50,10 +51,8 @@ impl Server {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(TIMEOUT))
             .set_response_timeout(Some(TIMEOUT));
-        let open = self
-            .client
-            .get_multiplexed_async_connection_with_config(&config);
-        match timeout(TIMEOUT, open).await {
+        let opened = open(&self.client, config);
+        match timeout(TIMEOUT, opened).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => match Error::from_redis(&error) {
                 error @ Error::Connection(_) => Err(error),

@@ -20,6 +20,7 @@ use crate::request::Request;
 
 use super::Shared;
 use super::link::{Link, name};
+use super::opening;
 
 struct Question {
     id: u64,
@@ -159,8 +160,7 @@ async fn open((client, timeout): &Server) -> RedisResult<MultiplexedConnection> 
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(*timeout))
         .set_response_timeout(Some(*timeout));
-    let opening = client.get_multiplexed_async_connection_with_config(&config);
-    let mut connection = opening.await?;
+    let mut connection = opening::open(client, config).await?;
     name(&mut connection).await?;
     Ok(connection)
 }

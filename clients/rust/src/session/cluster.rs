@@ -20,6 +20,7 @@ use crate::slots::{SLOTS, slot};
 use super::actor::Actor;
 use super::entry::Phase;
 use super::node::{NOWHERE, Node};
+use super::opening;
 
 /// Between two readings: a slot that moves needs its time, and so does a failover.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -231,7 +232,7 @@ async fn read(
             ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => host,
             _ => continue,
         };
-        let opened = client.get_multiplexed_async_connection_with_config(&config);
+        let opened = opening::open(&client, config);
         let asked = async { ask(opened.await?, &host).await };
         match timeout(patience * 2, asked).await {
             Ok(Ok(ranges)) if !ranges.is_empty() => return Ok(ranges),

@@ -15,6 +15,7 @@ mod entry;
 mod link;
 mod lost;
 mod node;
+mod opening;
 mod regain;
 mod replies;
 mod thread;
@@ -37,6 +38,7 @@ use crate::request::Request;
 use actor::Actor;
 pub(crate) use apart::apart;
 pub use link::name_connections;
+pub(crate) use opening::open;
 pub(crate) use thread::runtime;
 
 type Answer<T> = oneshot::Sender<Result<T, Error>>;
