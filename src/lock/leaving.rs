@@ -46,11 +46,7 @@ pub fn mark_waits(
 
 /// Who waits for a key is known of it from now on: it came here by another name.
 pub fn know_who_waits(core: &mut Core, key: &Key) {
-    let waiting = core.queues.line(key).queue.len();
-    let was = core.locks.get(key).is_some_and(|entry| entry.waited_for);
-    if was != (waiting > 0) {
-        core.locks.set_waited_for(key, waiting > 0);
-    }
+    let waiting = know_whether_any_waits(core, key);
     let shared = core.locks.shared(key).filter(|of| of.pool.is_some());
     for owner in shared.map_or_else(BTreeSet::new, |of| who_may_wait(core, key, of, waiting)) {
         let requests = core.queues.requests(&owner, key);
@@ -60,6 +56,16 @@ pub fn know_who_waits(core: &mut Core, key: &Key) {
         }
         mark_waits(core, key, &owner, requests);
     }
+}
+
+/// How many wait for a key. That any does is known of it from now on.
+pub fn know_whether_any_waits(core: &mut Core, key: &Key) -> usize {
+    let waiting = core.queues.line(key).queue.len();
+    let was = core.locks.get(key).is_some_and(|entry| entry.waited_for);
+    if was != (waiting > 0) {
+        core.locks.set_waited_for(key, waiting > 0);
+    }
+    waiting
 }
 
 /// Those of whom it may be known or not that they hold permits of a lock and wait for it.

@@ -55,6 +55,10 @@ pub fn differs(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> bool {
 /// Takes into account what was heard of a key.
 pub fn attend(d: &mut Decision<'_>, key: &Key) {
     let is_exchanged = d.core.heard.is_exchanged(key.db);
+    if is_exchanged {
+        // Or it would not be looked at where nothing else is known of it.
+        leaving::know_whether_any_waits(d.core, key);
+    }
     if let Some((cause, readers)) = d.core.heard.take(&mut d.core.locks, key) {
         if let Some(cause) = cause {
             review_key(d, key, cause);

@@ -55,6 +55,22 @@ fn an_exchange_of_others_leaves_nobody_out() {
 }
 
 #[test]
+fn a_lock_that_comes_back_without_its_readers_is_granted() {
+    for (one, other) in [(0, 1), (1, 0)] {
+        let mut s = Shell::new();
+        s.get(by("a").read());
+        let waits = s.wait(by("w").write());
+        // Its lease key stays, and goes when the hash comes back.
+        s.rename(&key(0, "k"), &key(1, "k"));
+        s.swap(one, other);
+        s.read_notes();
+        s.tick();
+        s.core.check();
+        assert!(s.core.queues.get(waits).is_none(), "{one} {other}");
+    }
+}
+
+#[test]
 fn who_was_demoted_meanwhile_knows_of_nobody() {
     let mut s = Shell::new();
     for name in ["k", "l", "m"] {
