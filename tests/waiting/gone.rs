@@ -9,7 +9,7 @@ use crate::support::{
 };
 
 /// The requests that make `k` go, in one write each, with the replies dropped.
-const WAYS: [&[&str]; 25] = [
+const WAYS: [&[&str]; 28] = [
     &["RLOCK.RELEASE k a"],
     &["RLOCK.FORCE k"],
     &["DEL k"],
@@ -22,6 +22,9 @@ const WAYS: [&[&str]; 25] = [
     &["MOVE k 1"],
     &["SWAPDB 0 1"],
     &["SWAPDB 1 0"],
+    &["SWAPDB 0 1", "SWAPDB 2 3"],
+    &["SWAPDB 0 2", "SWAPDB 1 2"],
+    &["SWAPDB 0 1", "SWAPDB 2 2"],
     &["PEXPIRE k 0"],
     &["PEXPIRE k 1"],
     &["EXPIREAT k 1"],
