@@ -6,6 +6,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use crate::run::signals;
+
 /// So long is waited for whoever reads it. The lease is to be renewed meanwhile.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -26,7 +28,7 @@ pub fn put(text: String) {
     let say = move || {
         // While the command has the terminal, and that is set to `tostop`, to write there would stop
         // the whole process.
-        block(libc::SIGTTOU);
+        signals::block(libc::SIGTTOU);
         _ = stderr().write_all(text.as_bytes());
         _ = stderr().flush();
         _ = said.send(());
@@ -34,16 +36,5 @@ pub fn put(text: String) {
     let saying = thread::Builder::new().spawn(say);
     if saying.is_ok() && done.recv_timeout(PATIENCE).is_err() {
         IS_STUCK.store(true, Ordering::Relaxed);
-    }
-}
-
-/// In this thread alone.
-fn block(signal: i32) {
-    // SAFETY: a set on the stack, which is made empty first.
-    unsafe {
-        let mut set = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, signal);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
     }
 }

@@ -76,25 +76,14 @@ pub fn start(key: &str, command: &[OsString]) -> Result<Connected, Error> {
             let end = guard.run();
             std::process::exit(i32::from(end.is_err()));
         }
-        guard => Ok(Connected {
-            stream: ours,
-            guard,
-        }),
+        id => Ok(Connected { stream: ours, id }),
     }
 }
 
-/// The guard, as `rlock` has it.
+/// The guard, as `rlock` has it: a child.
 pub struct Connected {
     pub stream: UnixStream,
-    guard: i32,
-}
-
-impl Connected {
-    /// If somebody has stopped it, it goes on: nobody else ends the command in time.
-    pub fn wake(&self) {
-        // SAFETY: takes numbers. It is a child of this process.
-        unsafe { libc::kill(self.guard, libc::SIGCONT) };
-    }
+    pub id: i32,
 }
 
 impl Guard {

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use super::guard::Connected;
 use super::words::{Order, Report, Until};
-use super::{End, LAST_WORDS, Say, Signals, family};
+use super::{End, LAST_WORDS, Say, Signals, family, signals};
 use crate::exit::{CANNOT_RUN, Failure, LOST, NO_COMMAND, USAGE};
 
 /// A lease: of one server it is renewed here, and one by quorum renews itself.
@@ -110,9 +110,11 @@ pub async fn keep(
     say: &Say,
 ) -> Result<End, Failure> {
     guard.stream.set_nonblocking(true)?;
-    let stream = guard.stream.try_clone()?;
-    let (reports, half) = UnixStream::from_std(stream)?.into_split();
-    let mut orders = Orders { half, guard };
+    let (reports, half) = UnixStream::from_std(guard.stream)?.into_split();
+    let mut orders = Orders {
+        half,
+        guard: guard.id,
+    };
     let mut reports = BufReader::new(reports).lines();
     let start = Order::Start {
         token: lock.token(),
@@ -205,12 +207,13 @@ async fn renew(lock: &Lock, lease: Duration, say: &Say) -> Until {
 
 struct Orders {
     half: OwnedWriteHalf,
-    guard: Connected,
+    guard: i32,
 }
 
 impl Orders {
     async fn give(&mut self, order: &Order) {
-        self.guard.wake();
+        // If somebody has stopped it, it goes on: nobody else ends the command in time.
+        signals::send_one(self.guard, libc::SIGCONT);
         // If the guard is gone the reports end too.
         _ = self.half.write_all(order.line().as_bytes()).await;
     }

@@ -8,7 +8,7 @@ mod family;
 mod guard;
 mod keep;
 mod progress;
-mod signals;
+pub mod signals;
 mod terminal;
 mod words;
 

@@ -49,11 +49,26 @@ pub fn unblock() {
 
 /// Safe between fork and exec.
 fn hold_none_back() {
-    // SAFETY: an empty set on the stack.
+    // SAFETY: a set on the stack.
+    unsafe { libc::sigprocmask(libc::SIG_SETMASK, &set_of(&[]), std::ptr::null_mut()) };
+}
+
+/// In this thread alone.
+pub fn block(signal: i32) {
+    // SAFETY: a set on the stack.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set_of(&[signal]), std::ptr::null_mut()) };
+}
+
+/// Safe between fork and exec.
+fn set_of(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: zeros are a value of it, and it may be written.
     unsafe {
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for &signal in signals {
+            libc::sigaddset(&mut set, signal);
+        }
+        set
     }
 }
 
@@ -125,10 +140,7 @@ pub fn die(signal: i32, all: bool) {
         // The command's core is the one that shows something.
         libc::setrlimit(libc::RLIMIT_CORE, &none);
         libc::signal(signal, libc::SIG_DFL);
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, signal);
-        libc::sigprocmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+        libc::sigprocmask(libc::SIG_UNBLOCK, &set_of(&[signal]), std::ptr::null_mut());
         if all {
             libc::kill(0, signal);
         } else {

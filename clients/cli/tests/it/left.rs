@@ -23,7 +23,11 @@ fn runaways(server: &Server, notes: &Notes, lease: &str, stubborn: bool, last: &
         bash -c 'set -m; {one} & wait' &
         {last}"
     );
-    let words = ["run", "--lease", lease, "jobs", "--", "sh", "-c", &script];
+    begun(server, lease, &script)
+}
+
+fn begun(server: &Server, lease: &str, script: &str) -> Child {
+    let words = ["run", "--lease", lease, "jobs", "--", "sh", "-c", script];
     let mut run = rlock(server, &words);
     run.stdout(Stdio::null()).stderr(Stdio::piped());
     run.spawn().unwrap()
@@ -61,12 +65,7 @@ fn a_command_that_has_stopped_the_guard_is_ended_all_the_same() {
         "kill -STOP $PPID; echo $$ > {}; sleep 600",
         notes.path("ids")
     );
-    let mut run = rlock(
-        &server,
-        &["run", "--lease", "60s", "jobs", "--", "sh", "-c", &script],
-    );
-    run.stdout(Stdio::null()).stderr(Stdio::piped());
-    let run = run.spawn().unwrap();
+    let run = begun(&server, "60s", &script);
     let ids = notes.ids("ids", 1);
     server.ask::<i64>("RLOCK.FORCE jobs");
     assert_eq!(end(run).code, 116);
