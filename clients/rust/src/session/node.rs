@@ -14,6 +14,7 @@ use crate::request::LEASE;
 use super::Shared;
 use super::acks::Acks;
 use super::link::{Event, Link};
+use super::opening;
 
 /// In the place of a node's number: it has to be found out yet.
 pub(super) const NOWHERE: usize = usize::MAX;
@@ -135,10 +136,7 @@ impl Node {
         };
         let link = std::task::ready!(Pin::new(opening).poll(context));
         self.connecting = None;
-        let failed =
-            |error: tokio::task::JoinError| (redis::ErrorKind::Io, "connecting", error.to_string());
-        Poll::Ready(Event::Opened(
-            link.unwrap_or_else(|error| Err(failed(error).into())),
-        ))
+        let link = link.unwrap_or_else(|error| Err(opening::failed(&error)));
+        Poll::Ready(Event::Opened(link))
     }
 }

@@ -1,7 +1,8 @@
 //! Connections are opened.
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisResult};
+use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, RedisResult};
+use tokio::task::JoinError;
 
 /// In a task of its own: to look up a name takes a thread, and where there is none to be had that
 /// panics. Whoever waits for the connection goes on, with an error.
@@ -14,8 +15,10 @@ pub(crate) async fn open(
         let opening = client.get_multiplexed_async_connection_with_config(&config);
         opening.await
     });
-    let failed = |error: tokio::task::JoinError| (ErrorKind::Io, "connecting", error.to_string());
-    opening
-        .await
-        .unwrap_or_else(|error| Err(failed(error).into()))
+    opening.await.unwrap_or_else(|error| Err(failed(&error)))
+}
+
+/// The task that was to open one has panicked.
+pub fn failed(error: &JoinError) -> RedisError {
+    (ErrorKind::Io, "connecting", error.to_string()).into()
 }
