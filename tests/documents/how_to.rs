@@ -1,26 +1,13 @@
 //! The first lock and the pages by task: what they show of `redis-cli` is what a server answers.
-//! Each page is one session.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::transcript::{blocks, Block, Play};
+use super::session::play;
 use crate::support::{text, Ask, Server};
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs")
-}
-
-/// Plays a page, and gives its number of transcripts.
-fn play(path: &Path, server: &Server) -> usize {
-    let text = fs::read_to_string(path).expect("a page");
-    let mut play = Play::on(server, 3);
-    let transcripts = blocks(&text).into_iter().filter(Block::is_transcript);
-    let played = transcripts.map(|block| {
-        println!("{}:\n{}", path.display(), block.text);
-        play.play(&block.text);
-    });
-    played.count()
 }
 
 #[test]

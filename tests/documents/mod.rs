@@ -2,5 +2,6 @@
 
 mod commands;
 mod how_to;
+mod session;
 mod tour;
 mod transcript;
