@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use syn::visit::{self, Visit};
-use syn::{Ident, ItemEnum, ItemStruct, ItemTrait, ItemType, ItemUnion};
+use syn::Item;
 
 use crate::tree::parse;
 use crate::{Breach, Rule, Sources};
@@ -24,18 +24,18 @@ pub fn breaches(sources: &Sources) -> Result<Vec<Breach>, String> {
         }
     }
     let mut breaches = Vec::new();
-    for (name, places) in defined {
-        for (at, (file, line)) in places.iter().enumerate() {
-            let mut others = places.iter().enumerate().filter(|(other, _)| *other != at);
-            if let Some((_, (other, there))) = others.next().filter(|_| !file.starts_with(LENIENT))
-            {
-                breaches.push(Breach {
-                    rule: Rule::Name,
-                    file: (*file).to_owned(),
-                    line: *line,
-                    what: format!("the type {name} is defined at {other}:{there} too"),
-                });
-            }
+    for (name, places) in &defined {
+        let strict = places.iter().filter(|(file, _)| !file.starts_with(LENIENT));
+        for here @ (file, line) in strict {
+            let Some((other, there)) = places.iter().find(|place| *place != here) else {
+                continue;
+            };
+            breaches.push(Breach {
+                rule: Rule::Name,
+                file: (*file).to_owned(),
+                line: *line,
+                what: format!("the type {name} is defined at {other}:{there} too"),
+            });
         }
     }
     Ok(breaches)
@@ -47,36 +47,18 @@ struct Types {
     found: Vec<(String, usize)>,
 }
 
-impl Types {
-    fn add(&mut self, name: &Ident) {
-        self.found
-            .push((name.to_string(), name.span().start().line));
-    }
-}
-
 impl<'ast> Visit<'ast> for Types {
-    fn visit_item_enum(&mut self, item: &'ast ItemEnum) {
-        self.add(&item.ident);
-        visit::visit_item_enum(self, item);
-    }
-
-    fn visit_item_struct(&mut self, item: &'ast ItemStruct) {
-        self.add(&item.ident);
-        visit::visit_item_struct(self, item);
-    }
-
-    fn visit_item_trait(&mut self, item: &'ast ItemTrait) {
-        self.add(&item.ident);
-        visit::visit_item_trait(self, item);
-    }
-
-    fn visit_item_type(&mut self, item: &'ast ItemType) {
-        self.add(&item.ident);
-        visit::visit_item_type(self, item);
-    }
-
-    fn visit_item_union(&mut self, item: &'ast ItemUnion) {
-        self.add(&item.ident);
-        visit::visit_item_union(self, item);
+    fn visit_item(&mut self, item: &'ast Item) {
+        let name = match item {
+            Item::Enum(item) => Some(&item.ident),
+            Item::Struct(item) => Some(&item.ident),
+            Item::Trait(item) => Some(&item.ident),
+            Item::Type(item) => Some(&item.ident),
+            Item::Union(item) => Some(&item.ident),
+            _ => None,
+        };
+        let found = name.map(|name| (name.to_string(), name.span().start().line));
+        self.found.extend(found);
+        visit::visit_item(self, item);
     }
 }
