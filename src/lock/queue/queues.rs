@@ -129,7 +129,9 @@ impl Queues {
     /// These of the requests that wait for a key are. They are gone over some at a time, and once
     /// however often that is asked for meanwhile.
     pub fn send_away(&mut self, key: &Key, which: Which, why: &Refusal) {
-        if self.lines.contains_key(key) {
+        // A whole line of clients that are blocked is not gone over for nobody.
+        let may_be_some = which != Which::Queued || self.queued > 0;
+        if may_be_some && self.lines.contains_key(key) {
             self.sent_away.add_line(key, which, why, self.next);
         }
     }
