@@ -27,7 +27,7 @@ pub trait Hash {
 }
 
 /// So many fields are looked at before all are read: most of what is no lock shows by them.
-pub const FEW_FIELDS: usize = 1024;
+pub const FEW_FIELDS: usize = 128;
 
 /// What the field `mode` of a read/write lock says in this mode.
 pub fn mode_text(mode: Mode) -> &'static [u8] {
