@@ -329,7 +329,7 @@ pub fn register(context: &Context, args: &[RedisString]) {
 /// Checks what stands behind `loadmodule …`: settings by name, without the prefix,
 /// each with its value. What was wrong, if anything.
 pub fn check(args: &[&[u8]]) -> Result<(), String> {
-    for pair in args.chunks(2) {
+    for (at, pair) in args.chunks(2).enumerate() {
         let shown = |word: Option<&&[u8]>| {
             word.map_or_else(|| "nothing".to_owned(), |word| error::shown(word))
         };
@@ -339,8 +339,17 @@ pub fn check(args: &[&[u8]]) -> Result<(), String> {
             let known = all().map(|(name, allowed)| format!("{name} ({allowed})"));
             let known = known.collect::<Vec<_>>();
             let (given, known) = (shown(given), known.join(", "));
-            return Err(format!("there is no setting {given}; there are {known}"));
+            return Err(format!(
+                "there is no setting {given}; behind the module's path there are {known}"
+            ));
         };
+        if args
+            .chunks(2)
+            .take(at)
+            .any(|before| before.first() == given)
+        {
+            return Err(format!("{name} is given twice"));
+        }
         if !value.is_some_and(|value| allowed.takes(value)) {
             return Err(format!("{name} is {allowed}, got {}", shown(value)));
         }
@@ -373,6 +382,15 @@ mod tests {
             &[b"redisson-compat"],
             &[b"redisson-compat", b"maybe"],
             &[b"redisson-compat", b"no", b"x"],
+            &[
+                b"fencing",
+                b"counter",
+                b"keep-place",
+                b"0",
+                b"fencing",
+                b"clock",
+            ],
+            &[b"rlock.fencing", b"counter"],
             &[b"watchdog-lost", b"yes"],
             &[b"watchdog-max", b"-1"],
             &[b"watchdog-max", b"9007199254740992"],

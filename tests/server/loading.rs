@@ -65,6 +65,22 @@ fn an_idle_one_can_be_unloaded_and_loaded_again() {
     server.alive();
 }
 
+/// As a server does whose configuration has `loadmodule` twice: there it does not start.
+#[test]
+fn the_log_says_why_it_is_not_loaded_a_second_time() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let path = client.module_path();
+    client.error(&format!("MODULE LOAD {path}"));
+    assert!(
+        server.log().contains("it is loaded already"),
+        "{}",
+        server.log()
+    );
+    client.token("RLOCK.ACQUIRE job alice 60000");
+    server.alive();
+}
+
 #[test]
 fn locks_outlive_an_unload() {
     let server = Server::start();
@@ -109,6 +125,7 @@ fn a_setting_that_is_none_keeps_the_module_from_loading() {
             "redisson-compat is yes or no, got 'maybe'",
         ),
         ("redisson-compat no x", "there is no setting 'x'"),
+        ("fencing counter fencing clock", "fencing is given twice"),
         (
             "watchdog-max abc",
             "watchdog-max is 0 or a number of ms from 1000 to 9007199254740991, got 'abc'",

@@ -25,6 +25,11 @@ unsafe extern "C" fn RedisModule_OnLoad(
         raw::Export_RedisModule_Init(ctx, crate::NAME.as_ptr(), crate::version::NUMBER, version)
     };
     if known != OK {
+        let why =
+            "rlock: it is loaded already: give `loadmodule` once, in redis.conf or valkey.conf \
+                   itself, and not by an included file or the command line as well";
+        // SAFETY: as above.
+        unsafe { callback(ctx, "loading", |ctx| ctx.warn(why)) };
         return REFUSED;
     }
     // For what redis-module logs by itself.
