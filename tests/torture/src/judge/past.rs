@@ -359,6 +359,10 @@ pub fn cuts_bonds(kind: &str) -> bool {
     kinds.contains(&kind) || switches(kind)
 }
 
+pub fn moves_a_slot(kind: &str) -> bool {
+    ["move-slot", "move-slot-at-once"].contains(&kind)
+}
+
 /// Faults after which a server is another process.
 pub fn starts_anew(kind: &str) -> bool {
     ["restart", "restart-empty", "disk-exit"].contains(&kind)

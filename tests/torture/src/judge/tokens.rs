@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rlock_torture::history::Out;
 
-use crate::clocks::tokens_fall;
+use crate::clocks::{came_from_ahead, tokens_fall};
 use crate::finding::{Finding, Findings};
 use crate::holds::{certain, Ends};
 use crate::past::{Asked, Lock, Past};
@@ -43,9 +43,9 @@ fn rise(past: &Past, found: &mut Findings) {
 }
 
 /// Whether the lock's counter may be ahead of the clock: the server was started anew with one
-/// that is behind. It lifts the tokens of its own lock.
+/// that is behind, or the counter came from another. It lifts the tokens of its own lock.
 fn may_be_lifted(past: &Past, asked: &Asked) -> bool {
-    tokens_fall(past, 0, asked)
+    tokens_fall(past, 0, asked) || came_from_ahead(past, asked)
 }
 
 /// All of these, in the order of their calls.

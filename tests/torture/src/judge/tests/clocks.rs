@@ -128,6 +128,21 @@ fn a_lock_with_a_counter_goes_on_above_it_where_the_clock_is_behind() {
     assert_eq!(story(5, 7).found(), ["tokens"]);
 }
 
+/// A counter that came with its slot from a server whose clock was ahead does so too.
+#[test]
+fn a_lock_whose_slot_came_from_a_clock_that_was_ahead_goes_on_above_it() {
+    let story = |tag: &str, ms: i64| {
+        let story = Story::new().step(2, 20, ms).step(2, 500, -ms);
+        let story = story.fault("move-slot", &[tag], (900, 1000), "");
+        story
+            .op(2, "RLOCK.ACQUIRE {B}k b 100", (2002, 2003), ok(T + 60_000))
+            .op(2, "RLOCK.ACQUIRE {A}l b 100", (2004, 2005), ok(T + 5))
+    };
+    assert!(story("{B}", 60_000).found().is_empty());
+    assert_eq!(story("{C}", 60_000).found(), ["tokens"]);
+    assert_eq!(story("{B}", 1000).found(), ["tokens"]);
+}
+
 #[test]
 fn what_pexpire_left_of_a_lease_runs_by_the_clock_too() {
     let story = |ms| {
