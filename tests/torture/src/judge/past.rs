@@ -336,11 +336,9 @@ fn disturbs(kind: &str) -> bool {
         "detach",
         "demote",
         "failover",
-        "move-slot",
-        "move-slot-at-once",
         "swapdb",
     ];
-    kinds.contains(&kind) || switches(kind)
+    kinds.contains(&kind) || moves_a_slot(kind) || switches(kind)
 }
 
 /// Faults after which connections and holds are no longer bound to each other.
@@ -351,12 +349,10 @@ pub fn cuts_bonds(kind: &str) -> bool {
         "restart-empty",
         "demote",
         "failover",
-        "move-slot",
-        "move-slot-at-once",
         "swapdb",
         "reload",
     ];
-    kinds.contains(&kind) || switches(kind)
+    kinds.contains(&kind) || moves_a_slot(kind) || switches(kind)
 }
 
 pub fn moves_a_slot(kind: &str) -> bool {
