@@ -27,9 +27,9 @@ const NOTES: [&str; 11] = [
 
 /// How a crowd is spread.
 #[derive(Clone, Copy)]
-struct Crowd {
-    processes: usize,
-    workers: usize,
+pub struct Crowd {
+    pub processes: usize,
+    pub workers: usize,
 }
 
 /// Measures each language and prints.
@@ -103,7 +103,7 @@ pub fn measure(
 }
 
 /// Peers can be slow.
-fn tenths(rate: f64) -> String {
+pub fn tenths(rate: f64) -> String {
     if rate < 100.0 {
         format!("{rate:.1}")
     } else {
@@ -112,11 +112,13 @@ fn tenths(rate: f64) -> String {
 }
 
 /// What a crowd did.
-struct Contest {
+pub struct Contest {
     /// Hand-overs a second.
-    rate: f64,
+    pub rate: f64,
     /// How many turns were not the only one at their time.
-    overlaps: usize,
+    pub overlaps: usize,
+    /// ms between two turns of one worker, at the most.
+    pub longest: f64,
 }
 
 impl Contest {
@@ -129,7 +131,8 @@ impl Contest {
     }
 }
 
-fn contest(
+/// Lets a crowd contend for some seconds.
+pub fn contest(
     built: &Built,
     side: &str,
     server: &Server,
@@ -150,5 +153,6 @@ fn contest(
     Ok(Contest {
         rate: turns.hand_overs(&time) as f64 / seconds,
         overlaps: turns.overlaps(),
+        longest: turns.longest(&time),
     })
 }

@@ -4,6 +4,7 @@ mod crowd;
 mod handover;
 pub mod language;
 mod pairs;
+mod plain;
 pub mod turns;
 
 use language::{Language, LANGUAGES};
@@ -27,7 +28,8 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     }
     handover::measure(&there, &skipped, options, report)?;
     pairs::measure(&there, options, report)?;
-    crowd::measure(&there, options, report)
+    crowd::measure(&there, options, report)?;
+    plain::measure(&there, options, report)
 }
 
 /// A language whose programs can run.

@@ -1,5 +1,6 @@
 //! Who had one lock, and when, by a clock that is the same in all processes.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -46,6 +47,20 @@ impl Turns {
             overlaps
         });
         overlaps.count()
+    }
+
+    /// How many ms a worker went without a turn, at the most; who had none waited all the time.
+    pub fn longest(&self, time: &Range<Duration>) -> f64 {
+        let (start, end) = (time.start.as_nanos() as u64, time.end.as_nanos() as u64);
+        let mut last = HashMap::new();
+        let mut longest = 0;
+        for turn in &self.0 {
+            let at = turn.acquired.clamp(start, end);
+            let before = last.insert(turn.worker, at).unwrap_or(start);
+            longest = longest.max(at - before);
+        }
+        let waiting = last.values().map(|at| end.saturating_sub(*at)).max();
+        longest.max(waiting.unwrap_or(end - start)) as f64 / 1e6
     }
 
     /// How often it went from one worker to another, of the turns that began in that time.

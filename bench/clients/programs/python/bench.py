@@ -25,6 +25,10 @@ class Ours:
     def worker(self):
         return lambda key: self.locks.hold(key, wait=math.inf)
 
+    async def pair(self):
+        hold = await self.locks.acquire("bench:free")
+        await hold.release()
+
     async def close(self):
         await self.locks.close()
         await self.client.aclose()
@@ -40,6 +44,11 @@ class RedisPy:
     def worker(self):
         self.clients.append(redis.Redis(port=self.port))
         return self.clients[-1].lock
+
+    async def pair(self):
+        lock = self.clients[0].lock("bench:other", timeout=10)
+        await lock.acquire(blocking=False)
+        await lock.release()
 
     async def close(self):
         for client in self.clients:
@@ -79,11 +88,7 @@ class Program:
         return " ".join(map(str, self.had))
 
     async def pairs(self, ms):
-        async def pair():
-            hold = await self.side.locks.acquire("bench:free")
-            await hold.release()
-
-        return await timed(pair, ms)
+        return await timed(self.side.pair, ms)
 
     async def pings(self, ms):
         async with redis.Redis(port=self.port, single_connection_client=True) as client:

@@ -68,7 +68,9 @@ public final class Main {
             case "turns":
                 return HAD.stream().map(Had::toString).collect(Collectors.joining(" "));
             case "pairs":
-                return timed(number, ((Ours) side)::pair);
+                return timed(number, side instanceof Ours ours
+                        ? ours::pair
+                        : () -> crew.get(0).turn("bench:other", () -> {}));
             case "pings":
                 return timed(number, ((Ours) side)::ping);
             case "crowd":
