@@ -73,7 +73,7 @@ def acquire(server, messages, key, owner, seconds):
     end = time.monotonic() + seconds
     while True:
         # Only now, for a message that came before the subscription is not received.
-        token = server.call("FCALL", "rlock_acquire", 1, key, owner, LEASE, "ONCE")
+        token = server.call("FCALL", "rlock1_acquire", 1, key, owner, LEASE, "ONCE")
         left = end - time.monotonic()
         if token is not None or left <= 0:
             return token
@@ -101,7 +101,7 @@ def main():
         print("token", token, flush=True)
         time.sleep(0.05)  # the work; RENEW if it may last longer than the lease
     finally:
-        server.call("FCALL", "rlock_release", 1, key, owner)
+        server.call("FCALL", "rlock1_release", 1, key, owner)
 
 
 main()

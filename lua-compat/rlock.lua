@@ -1,8 +1,12 @@
-#!lua name=rlock
+#!lua name=rlock1
 --
 -- rlock as a function library: the same locks, for servers that load no module
 -- (Redis 7.0 and newer, Valkey). Without the first line it is a script for EVAL, whose
--- first argument names the function, for any server. README.md says how to use both.
+-- first argument names the function, for any server. README.md says how to use both. Where
+-- the module is loaded too, each function hands its arguments to the module's command.
+--
+-- The number in the names is that of the agreement with the clients: two versions can be
+-- loaded side by side.
 --
 -- Made from parts/ by `make lua`: change it there.
 --
@@ -32,6 +36,8 @@ local NEVER = 1 / 0
 
 -- An EVAL script keeps nothing between two calls.
 local IS_LIBRARY = redis.register_function ~= nil
+
+local VERSION = '0.9.0'
 
 -- ERRORS: one line of at most 512 bytes, which says what was wrong and what to do.
 
@@ -139,17 +145,30 @@ end
 
 -- NAMES of what belongs to a lock. They are Redisson's.
 
--- `prefix:{key}`; a name that has a brace already is used as it is.
-local function prefixed(prefix, key)
-    if key:find('{', 1, true) then return prefix .. ':' .. key end
-    return prefix .. ':{' .. key .. '}'
+-- What most names of a lock are made of, of the key that was asked for last: a call asks for
+-- the same one many times.
+--   name      `{key}`; a name that has a brace already is used as it is
+--   is_whole  it has no brace at all, so all that is named after it lies in its slot
+--   memory    begins what the library remembers of it: no two keys have it in common
+local stem = {}
+local function stem_of(key)
+    if stem.key ~= key then
+        stem = {
+            key = key,
+            name = key:find('{', 1, true) and key or '{' .. key .. '}',
+            is_whole = not key:find('[{}]'),
+            memory = #key .. ':' .. key,
+        }
+    end
+    return stem
 end
+
+local function prefixed(prefix, key) return prefix .. ':' .. stem_of(key).name end
 
 -- The lease key of an owner's read hold number `index`.
 local function lease_key(key, owner, index)
-    local name = key:find('{', 1, true) and key or '{' .. key .. '}'
     -- Put together without `%s`, which ends a name at a zero byte.
-    return name .. ':' .. owner .. (':rwlock_timeout:%.0f'):format(index)
+    return stem_of(key).name .. ':' .. owner .. (':rwlock_timeout:%.0f'):format(index)
 end
 
 -- What a key's slot is computed from: what stands between the first `{` and the next
@@ -161,8 +180,10 @@ local function slot_part(name)
     return name
 end
 
--- Whether the server is part of a cluster. It does not change while it runs.
+-- Whether the server is part of a cluster. It does not change while it runs. A script is
+-- told so, for it would have to ask at each call.
 local cluster
+if not IS_LIBRARY then cluster = ARGV[1] == 'CLUSTER' end
 local function in_cluster()
     if cluster == nil then
         local info = ask('INFO', 'cluster')
@@ -174,14 +195,34 @@ end
 -- Whether what is named after a key can be reached with it. Names with a brace that
 -- is no hash tag have theirs in another slot.
 local function is_near(name, key)
-    return slot_part(name) == slot_part(key) or not in_cluster()
+    return stem_of(key).is_whole or slot_part(name) == slot_part(key) or not in_cluster()
 end
 
 -- Ends the call if a key beside the lock that is not here may be on another node: then
 -- the server refuses to look at two of the slot of which one is not here.
 local function needs_settled(key)
-    local probe = prefixed('rlock_probe', key)
+    local probe = prefixed('rlock1_probe', key)
     if in_cluster() and is_near(probe, key) then ask('EXISTS', probe, lease_key(key, probe, 1)) end
+end
+
+-- Behind the locks a client may declare what belongs to them, for some servers let a script
+-- touch no other keys. Of such a name, what it is named after.
+local function declared_for(name)
+    return name:match('^redisson_lock_token:(.*)$') or name:match('^rlock1_%l+:(.*)$')
+end
+
+-- The locks among the keys of a call.
+local function locks_among(keys)
+    if #keys < 2 then return keys end
+    local locks, names = {}, {}
+    for _, key in ipairs(keys) do
+        local of = declared_for(key)
+        if not of or not names[of] then
+            table.insert(locks, key)
+            names[stem_of(key).name] = true
+        end
+    end
+    return locks
 end
 
 -- ARGUMENTS, read from left to right.
@@ -193,6 +234,10 @@ local function number(text, least)
     local value = tonumber(text)
     if value >= least and value <= MOST_MS then return value end
 end
+
+-- A place in the queue of a lock: how long its name may be, and for how long it may be
+-- kept without a try.
+local LONGEST_PLACE, MOST_PLACE_MS = 100, 3600 * 1000
 
 -- A number of permits, or a limit of them.
 local function permits_in(text)
@@ -258,6 +303,25 @@ function Args:limit()
     local given = self:next()
     return permits_in(given) or refuse('ERR the limit must be a whole number from 1 to %.0f, ' ..
         'got %s', MOST_PERMITS, shown(given))
+end
+
+-- The name of a place in the queue.
+function Args:place_name(word)
+    local name = self:needs(word, 'a name')
+    if #name < 1 or #name > LONGEST_PLACE then
+        refuse('ERR the name of a place must be 1 to %d bytes long, got %d', LONGEST_PLACE, #name)
+    end
+    return { name = name }
+end
+
+-- The same, and for how long it is kept, ms; 0: it is given up.
+function Args:place(word)
+    local place, given = self:place_name(word), self:needs(word, 'a number of ms')
+    place.ms = number(given, 0)
+    if not place.ms or place.ms > MOST_PLACE_MS then
+        refuse('ERR a place can be kept for 0 to %.0f ms, got %s', MOST_PLACE_MS, shown(given))
+    end
+    return place
 end
 
 -- How many of something are to be listed at the most.
@@ -327,6 +391,8 @@ local PERMITS_BACK = { 'mode', 'permits', 'permits', Args.permits_if_any }
 local PERMITS = { 'mode', 'permits' }
 local FENCE = { 'fence', nil, 'fence', Args.fence }
 local COUNT = { 'count', nil, 'count', Args.count }
+local PLACE = { 'place', nil, 'place', Args.place }
+local PLACE_NAME = { 'place', nil, 'place', Args.place_name }
 local NONE = {}
 
 -- `*` means a connection to the module.
@@ -366,12 +432,12 @@ local MOST_REMEMBERED, LONGEST_NAME = 10000, 2048
 local young, old, remembered = {}, {}, 0
 
 local function recall(key, what)
-    local name = #key .. ':' .. key .. what
+    local name = stem_of(key).memory .. what
     return young[name] or old[name]
 end
 
 local function forget(key, what)
-    local name = #key .. ':' .. key .. what
+    local name = stem_of(key).memory .. what
     young[name], old[name] = nil, nil
 end
 
@@ -381,7 +447,7 @@ local function remember(key, what, known)
     if remembered >= MOST_REMEMBERED then
         young, old, remembered = {}, young, 0
     end
-    young[#key .. ':' .. key .. what] = known
+    young[stem_of(key).memory .. what] = known
     remembered = remembered + 1
 end
 
@@ -659,8 +725,9 @@ local function holds_of(lock, owner, mode)
 end
 
 -- A mode in which the owner holds the lock; nil: in none.
+local MODES = { 'exclusive', 'write', 'read', 'permits' }
 local function mode_of(lock, owner)
-    for _, mode in ipairs({ 'exclusive', 'write', 'read', 'permits' }) do
+    for _, mode in ipairs(MODES) do
         if holds_of(lock, owner, mode) then return mode end
     end
 end
@@ -702,7 +769,7 @@ local function begin()
     local time = ask('TIME')
     local us = time[1] * 1000000 + time[2]
     local work = { now_us = us, now = math.floor(us / 1000) }
-    work.writes, work.messages, work.freed = {}, {}, {}
+    work.writes, work.messages, work.freed, work.left = {}, {}, {}, {}
     return setmetatable(work, Work)
 end
 
@@ -744,11 +811,12 @@ function Work:publish(key, channel, message)
     table.insert(self.messages, { sharded and 'SPUBLISH' or 'PUBLISH', channel, message })
 end
 
--- A plain lock is left free: wakes one waiter of each of Redisson's clients, and the
--- first in the queue of its fair lock, who listens on a channel of its own.
+-- A plain lock is left free: wakes one waiter of each of Redisson's clients, the head of the
+-- queue, and the first in the queue of Redisson's fair lock, each on a channel of its own.
 function Work:wake_plain(key)
     local channel = prefixed('redisson_lock__channel', key)
     self:publish(key, channel, '0')
+    self:wake_place(key)
     local queue = prefixed('redisson_lock_queue', key)
     local places = prefixed('redisson_lock_timeout', key)
     if not is_near(queue, key) then return end
@@ -769,6 +837,7 @@ end
 -- '0' one of each client.
 function Work:wake_shared(key, message)
     self:publish(key, prefixed('redisson_rwlock', key), message)
+    self:wake_place(key)
 end
 
 -- A lock was found free whose last holders have died: that is announced if nobody takes it now.
@@ -816,7 +885,7 @@ end
 -- A script is stopped at a write that takes memory if it is the first, so it begins
 -- with one that does nothing, and takes memory or does not. The error reply, if any.
 local function begin_script(key, takes_memory)
-    local probe = prefixed('rlock_probe', key)
+    local probe = prefixed('rlock1_probe', key)
     if not is_near(probe, key) then return end
     local reply
     if takes_memory then
@@ -848,10 +917,97 @@ function Work:carry_out(key, takes_memory)
     end
 end
 
+-- THE QUEUE of those who wait long enough to want a turn: one zset has the places in the
+-- order in which they were taken, and another until when each of them is kept, ms since
+-- 1970. A place is alive as long as its owner goes on trying.
+
+-- The names of both; nil: they would lie in another slot.
+local function queue_of(key)
+    local queue = prefixed('rlock1_queue', key)
+    if is_near(queue, key) then return queue, prefixed('rlock1_places', key) end
+end
+
+-- While a slot moves, a queue that may be on the other node is taken for none.
+local function ask_queue(...)
+    local reply = redis.pcall(...)
+    return not is_elsewhere(reply) and checked(reply) or nil
+end
+
+-- The place that is to have the lock next, without the one of this name; nil: there is none.
+-- Those whose time is over go. Whether any went.
+function Work:head(key, without)
+    local queue, places = queue_of(key)
+    local gone, at = false, 0
+    while queue do
+        local found = ask_queue('ZRANGE', queue, at, at)
+        local first = found and found[1]
+        if not first then break end
+        if first ~= without then
+            local ends = ask_queue('ZSCORE', places, first)
+            if ends and tonumber(ends) > self.now then return first, gone end
+            self:leave(key, first)
+            gone = true
+        end
+        at = at + 1
+    end
+    return nil, gone
+end
+
+-- A place is given up.
+function Work:leave(key, name)
+    local queue, places = queue_of(key)
+    local left = self.left[key] or {}
+    self.left[key] = left
+    if left[name] then return end
+    left[name] = true
+    self:write('ZREM', queue, name)
+    self:write('ZREM', places, name)
+end
+
+-- A place is taken, or kept for longer; how many are before it, and -1 where none can be had.
+function Work:stay(key, place)
+    local queue, places = queue_of(key)
+    local waiting = queue and ask_queue('ZCARD', queue)
+    if not waiting or not ask_queue('ZCARD', places) then return -1 end
+    local ends = self.now + place.ms
+    local before = ask_queue('ZRANK', queue, place.name)
+    if not before then
+        self:write('ZADD', queue, text(self.now_us), place.name)
+        before = waiting
+    end
+    self:write('ZADD', places, text(ends), place.name)
+    for _, name in ipairs({ queue, places }) do
+        local now_ends = ends_at(name)
+        if not now_ends or now_ends < ends then self:expire(name, ends) end
+    end
+    -- Those who go in this very call were all before it.
+    for _ in pairs(self.left[key] or {}) do before = before - 1 end
+    return math.max(before, 0)
+end
+
+-- The same of one that may not be there. Whether it was; the next one is told when it was
+-- the head.
+function Work:give_up(key, name)
+    local queue = queue_of(key)
+    if not queue or not ask_queue('ZRANK', queue, name) then return false end
+    local is_head = self:head(key) == name
+    self:leave(key, name)
+    if is_head then self:wake_place(key, name) end
+    return true
+end
+
+-- Tells the head of the queue that it should try, on a channel of its own: nobody else need.
+function Work:wake_place(key, without)
+    local first = self:head(key, without)
+    if first then
+        self:publish(key, prefixed('redisson_lock__channel', key) .. ':' .. first, '0')
+    end
+end
+
 -- TOKENS: each greater than all before it, and not less than the microseconds since
 -- 1970, so that they keep rising across a restart as far as the clock does. Where a
 -- counter is kept beside the lock, also above that, which lifts the tokens of no other
--- lock. A script has no memory: there the counter is always kept.
+-- lock. A script has no memory: there the counter is always kept, for some weeks.
 
 -- The last by the clock.
 local last = 0
@@ -900,6 +1056,17 @@ local function counter_of(key, made)
     return name, counted
 end
 
+-- How long a counter lives that was made by being raised, after it was last raised.
+local KEPT_MS = 30 * 24 * 3600 * 1000
+
+-- A counter is raised from what it says. Its TTL is moved on, and one that is made now gets
+-- one. One that was there without a TTL is to stay.
+local function write_counter(work, name, counted, token)
+    local left = ask('PTTL', name)
+    work:write('INCRBY', name, text(token - counted))
+    if left ~= -1 then work:write('PEXPIREAT', name, text(work.now + math.max(left, KEPT_MS))) end
+end
+
 -- The token of a hold of these keys that begins now.
 local function new_token(work, keys)
     local by_clock, counters = math.max(last + 1, work.now_us), {}
@@ -918,16 +1085,19 @@ local function new_token(work, keys)
     end
     if token == by_clock then last = token end
     for _, key in ipairs(keys) do given(key, token) end
-    -- It is raised, which leaves it its TTL.
-    for name, counted in pairs(counters) do work:write('INCRBY', name, text(token - counted)) end
+    for name, counted in pairs(counters) do
+        if IS_LIBRARY then
+            -- It is raised, which leaves it its TTL.
+            work:write('INCRBY', name, text(token - counted))
+        else
+            write_counter(work, name, counted, token)
+        end
+    end
     return token
 end
 
 -- How far ahead of the clock a token may be that a client brings: a day, us.
 local AHEAD_US = 24 * 3600 * 10 ^ 6
-
--- How long a counter lives that was made by being raised, after it was last raised.
-local KEPT_MS = 30 * 24 * 3600 * 1000
 
 -- The counter of a lock is at least what a client brings from now on, and what the owner got
 -- last for it; what it is.
@@ -942,11 +1112,9 @@ local function raise(work, key, brought, newest)
         refuse('ERR the token %.0f is greater than all that this server has given for this lock, ' ..
             'and more than a day ahead of its clock', brought)
     end
-    local left, token = ask('PTTL', name), math.max(counted, newest, brought)
+    local token = math.max(counted, newest, brought)
     given(key, token)
-    work:write('INCRBY', name, text(token - counted))
-    -- One that was there without a TTL is to stay.
-    if left ~= -1 then work:write('PEXPIREAT', name, text(work.now + math.max(left, KEPT_MS))) end
+    write_counter(work, name, counted, token)
     return token
 end
 
@@ -1055,7 +1223,8 @@ local function give_back(work, lock, owner, by)
     local left = its.holds - by
     lock.pool.out = math.max(lock.pool.out - by, 0)
     if left > 0 then
-        return work:write_pool(lock, owner, text(left) .. '@' .. its.ends_text)
+        work:write_pool(lock, owner, text(left) .. '@' .. its.ends_text)
+        return work:wake_place(key)
     end
     forget(key, owner)
     if lock.fields == #lock.dead + 1 then
@@ -1064,6 +1233,7 @@ local function give_back(work, lock, owner, by)
     end
     work:write_pool(lock)
     work:write('HDEL', key, owner)
+    work:wake_place(key)
 end
 
 -- ACQUIRE: take a free lock, join others, nest, or be refused.
@@ -1193,6 +1363,58 @@ local function give(work, lock, owner, lease, mode, how, fresh, share)
     return known.token
 end
 
+-- ms until the lock can be another's without a message: until what is in its way has ended;
+-- nil: nothing is known.
+local function left_of(work, lock, owner)
+    local ends
+    if lock.kind == 'plain' then
+        ends = lock.ends
+    elseif lock.kind == 'permits' then
+        -- Some come back with the first of them.
+        ends = NEVER
+        for other, its in pairs(lock.permits) do
+            if other ~= owner then ends = math.min(ends, its.ends) end
+        end
+    elseif lock.kind == 'shared' and (next(lock.writes) or next(lock.plains)) then
+        ends = lock.ends
+    elseif lock.kind == 'shared' then
+        ends = 0
+        for other, reader in pairs(lock.reads) do
+            if other ~= owner then ends = math.max(ends, reader.ends) end
+        end
+    end
+    if ends and ends < NEVER then return math.max(ends - work.now, 0) + 1 end
+end
+
+-- The reply to who cannot have the lock now.
+local function refused(work, lock, owner, place)
+    if not place then return false end
+    local ahead = -1
+    if place.ms > 0 then
+        ahead = work:stay(lock.key, place)
+    else
+        work:give_up(lock.key, place.name)
+    end
+    return { left_of(work, lock, owner) or -1, ahead }
+end
+
+-- The queue of a lock that can be had: whether it is another's turn. Who gets it leaves the
+-- queue, and the next one may enter too where the lock can be shared.
+local function is_others_turn(work, lock, owner, how, mode, place)
+    if how ~= 'first' and how ~= 'join' then return false end
+    if mode_of(lock, owner) then return false end
+    local first, some_went = work:head(lock.key)
+    if not first then return false end
+    if place and place.name == first then
+        work:leave(lock.key, first)
+        if mode == 'read' or mode == 'permits' then work:wake_place(lock.key, first) end
+        return false
+    end
+    -- The one before it may have died when the message came.
+    if some_went then work:wake_place(lock.key) end
+    return true
+end
+
 local function acquire(work, keys, list)
     local args = arguments(
         'RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] ' ..
@@ -1200,7 +1422,7 @@ local function acquire(work, keys, list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
         READ = READ, WRITE = WRITE, LIMIT = LIMIT, PERMITS = PERMITS_WANTED, ONCE = ONCE,
-        BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE, WATCHDOG = NONE,
+        BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE, WATCHDOG = NONE, PLACE = PLACE,
     })
     local mode = options.mode or 'exclusive'
     name_of(owner)
@@ -1213,8 +1435,11 @@ local function acquire(work, keys, list)
         return is_in_doubt(lock, owner, options.once, share)
     end)
     local how = way(lock, owner, mode, options.once, share)
-    if not how then return false end
+    if not how then return refused(work, lock, owner, options.place) end
     needs_room(lock, owner, mode, how)
+    if is_others_turn(work, lock, owner, how, mode, options.place) then
+        return refused(work, lock, owner, options.place)
+    end
     return give(work, lock, owner, lease, mode, how, function()
         return new_token(work, { key })
     end, share)
@@ -1383,6 +1608,7 @@ local function change_limit(work, keys, list)
     if limit ~= was then
         lock.pool.limit = limit
         work:write_pool(lock)
+        if limit > was then work:wake_place(key) end
     end
     return was
 end
@@ -1396,16 +1622,23 @@ local function acquire_many(work, keys, list)
     many_keys(keys)
     local owner, lease = args:owner(), args:lease()
     local options = args:keywords({ ONCE = ONCE, BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE,
-        WATCHDOG = NONE })
+        WATCHDOG = NONE, PLACE = PLACE })
     name_of(owner)
     local locks, ways = {}, {}
     for at, key in ipairs(keys) do
         locks[at] = work:look(key, owner, is_held_by_others(owner))
         ways[at] = way(locks[at], owner, 'exclusive', options.once) or false
     end
-    local begins = false
+    local begins, left, is_free = false, nil, true
     for at, lock in ipairs(locks) do
-        if not ways[at] then return false end
+        if not ways[at] then
+            left, is_free = math.max(left or 0, left_of(work, lock, owner) or 0), false
+        end
+    end
+    -- Several keys have no place: one that waits at the head for a second one would keep
+    -- others from the first.
+    if not is_free then return options.place and { left > 0 and left or -1, -1 } end
+    for at, lock in ipairs(locks) do
         needs_room(lock, owner, 'exclusive', ways[at])
         -- Also for a hold that somebody else began: what cannot be had is refused
         -- before anything is noted.
@@ -1532,27 +1765,182 @@ local function info(work, keys, list)
     return map(all)
 end
 
+-- CANCEL: a request is given up, and with it its place in the queue. It releases nothing.
+
+local function cancel(work, keys, list)
+    local args = arguments('RLOCK.CANCEL key owner [READ|WRITE|PERMITS] [PLACE name]', list)
+    local key, owner = one_key(args, keys), args:owner()
+    local options = args:keywords({
+        READ = READ, WRITE = WRITE, PERMITS = PERMITS, PLACE = PLACE_NAME,
+    })
+    name_of(owner)
+    local place = options.place
+    return place and work:give_up(key, place.name) and 1 or 0
+end
+
+-- VERSION: of this library, and whether there is the module.
+
+local function version(_, keys, list)
+    arguments('rlock1_version', list):keywords({})
+    if #keys > 0 then refuse('ERR rlock1_version takes no keys') end
+    return VERSION
+end
+
+-- THE FRONT of the module: where it is loaded it decides, so that there is one order of
+-- waiters and of tokens.
+
+-- Redis before 7.0 cannot be asked, and loads no rlock.
+local function is_module_there()
+    if not redis.acl_check_cmd then return false end
+    return (pcall(redis.acl_check_cmd, 'RLOCK.ACQUIRE', 'key', 'owner', '1'))
+end
+
+-- The arguments without PLACE, which the module does not know; whether it was there.
+local function without_place(list, from, words)
+    local rest, has_place, at = {}, false, 1
+    while at <= #list do
+        if at >= from and list[at]:upper() == 'PLACE' then
+            has_place, at = true, at + words
+        else
+            table.insert(rest, list[at])
+            at = at + 1
+        end
+    end
+    return rest, has_place
+end
+
+-- A reply's pairs as maps, as INFO makes them.
+local function maps(reply)
+    for at = 2, #reply, 2 do
+        local value = reply[at]
+        if type(value) == 'table' then
+            for each, entry in ipairs(value) do
+                if type(entry) == 'table' then value[each] = map(entry) end
+            end
+        end
+    end
+    return map(reply)
+end
+
+-- What the module replies to a call of the function of this name.
+local function ask_module(name, keys, list)
+    if name == 'version' then return VERSION .. ' module' end
+    local takes_many = name:sub(1, 1) == 'm'
+    local waits = name == 'acquire' or name == 'macquire'
+    local rest, has_place = list, false
+    if waits then rest, has_place = without_place(list, 3, 3) end
+    if name == 'cancel' then rest = without_place(list, 2, 2) end
+    local command = { 'RLOCK.' .. name:upper() }
+    if takes_many then table.insert(command, tostring(#keys)) end
+    for _, words in ipairs({ keys, rest }) do
+        for _, word in ipairs(words) do table.insert(command, word) end
+    end
+    local reply = redis.pcall(unpack(command))
+    if name == 'info' and type(reply) == 'table' and not reply.err then return maps(reply) end
+    if reply == false and has_place then
+        local left = redis.pcall('PTTL', keys[1])
+        return { type(left) == 'number' and left >= 0 and left + 1 or -1, -1 }
+    end
+    return reply
+end
+
+-- THE SHORT WAY of what most calls are: a plain lock that is free, with nothing else under its
+-- names, and its release by who alone has it. It does what the long way would, in a third of
+-- the time; nil: it is something else, and the long way decides.
+
+-- Whether these are the arguments that clients say when they first try.
+local function is_first_try(list)
+    local number = #list
+    if number == 2 then return true end
+    if list[3] ~= 'ONCE' then return false end
+    return number == 3 or number == 6 and list[4] == 'PLACE' and list[6] == '0' and
+        #list[5] >= 1 and #list[5] <= LONGEST_PLACE
+end
+
+local function is_lawful(owner)
+    return #owner <= LONGEST_OWNER and is_owner(owner) and owner ~= '*'
+end
+
+local function acquire_free(key, list)
+    local owner, lease = list[1], list[2] and number(list[2], 1)
+    if not lease or not is_first_try(list) or not is_lawful(owner) then return nil end
+    local counter, queue = prefixed('redisson_lock_token', key), prefixed('rlock1_queue', key)
+    if redis.pcall('EXISTS', key, counter, queue) ~= 0 or recall(key, AHEAD) then return nil end
+    local time = redis.pcall('TIME')
+    if time.err then return nil end
+    local us = time[1] * 1000000 + time[2]
+    local ends, token = math.floor(us / 1000) + lease, math.max(last + 1, us)
+    local upto = text(ends)
+    if token > MOST_MS or not redis.acl_check_cmd('HSET', key, owner, '1') or
+        not redis.acl_check_cmd('PEXPIREAT', key, upto) then
+        return nil
+    end
+    last = token
+    redis.call('HSET', key, owner, '1')
+    redis.call('PEXPIREAT', key, upto)
+    remember_plain(key, owner, ends)
+    remember(key, owner, { token = token, since = us, ends = ends })
+    return token
+end
+
+local function release_last(key, list)
+    local owner = list[1]
+    if #list ~= 1 and not (#list == 2 and list[2] == 'IFHELD') or not is_lawful(owner) then
+        return nil
+    end
+    if redis.pcall('HLEN', key) ~= 1 or redis.pcall('HGET', key, owner) ~= '1' then return nil end
+    local left = redis.pcall('PTTL', key)
+    local queue, fair = prefixed('rlock1_queue', key), prefixed('redisson_lock_queue', key)
+    if type(left) ~= 'number' or left < 0 or redis.pcall('EXISTS', queue, fair) ~= 0 then
+        return nil
+    end
+    local channel = prefixed('redisson_lock__channel', key)
+    local publish = in_cluster() and 'SPUBLISH' or 'PUBLISH'
+    if not redis.acl_check_cmd('DEL', key) or not redis.acl_check_cmd(publish, channel, '0') then
+        return nil
+    end
+    forget(key, owner)
+    forget(key, PLAIN)
+    redis.call('DEL', key)
+    redis.call(publish, channel, '0')
+    return 0
+end
+
+-- A script keeps a counter for each lock, and has no memory: it goes the long way.
+local function short_way(name, keys, list)
+    if not IS_LIBRARY or #keys ~= 1 or not stem_of(keys[1]).is_whole then return nil end
+    if name == 'rlock1_acquire' then return acquire_free(keys[1], list) end
+    if name == 'rlock1_release' and list[1] then return release_last(keys[1], list) end
+end
+
 -- THE FUNCTIONS, with what they do, what the server lets them do, and whether they
 -- take memory, for which the module's commands are refused when there is none.
 
 local FUNCTIONS = {
-    rlock_acquire = { act = acquire, takes_memory = true },
-    rlock_release = { act = release },
-    rlock_renew = { act = renew },
-    rlock_macquire = { act = acquire_many, takes_memory = true },
-    rlock_mrelease = { act = release_many },
-    rlock_mrenew = { act = renew_many },
-    rlock_force = { act = force },
-    rlock_limit = { act = change_limit, takes_memory = true },
-    rlock_info = { act = info, flags = { 'no-writes', 'allow-oom' } },
+    rlock1_acquire = { act = acquire, takes_memory = true },
+    rlock1_release = { act = release },
+    rlock1_renew = { act = renew },
+    rlock1_macquire = { act = acquire_many, takes_memory = true },
+    rlock1_mrelease = { act = release_many },
+    rlock1_mrenew = { act = renew_many },
+    rlock1_force = { act = force },
+    rlock1_limit = { act = change_limit, takes_memory = true },
+    rlock1_cancel = { act = cancel },
+    rlock1_info = { act = info, flags = { 'no-writes', 'allow-oom' } },
+    rlock1_version = { act = version, flags = { 'no-writes', 'allow-oom' } },
 }
 
-local function call(one, keys, args)
-    local work
+local function call(name, keys, args)
+    local one, work = FUNCTIONS[name], nil
+    keys = locks_among(keys)
+    if is_module_there() then return ask_module(name:sub(#'rlock1_' + 1), keys, args) end
     local fine, reply = pcall(function()
+        local short = short_way(name, keys, args)
+        if short then return short end
         work = begin()
         return one.act(work, keys, args)
     end)
+    if fine and not work then return reply end
     if not fine then
         local raised = type(reply) == 'table' and reply
         if raised and raised.fault then return redis.error_reply(raised.fault) end
@@ -1568,26 +1956,30 @@ if IS_LIBRARY then
         local one = FUNCTIONS[name]
         redis.register_function({
             function_name = name,
-            callback = function(keys, args) return call(one, keys, args) end,
+            callback = function(keys, args) return call(name, keys, args) end,
             flags = one.flags or (one.takes_memory and {} or { 'allow-oom' }),
         })
     end
-    register('rlock_acquire')
-    register('rlock_release')
-    register('rlock_renew')
-    register('rlock_macquire')
-    register('rlock_mrelease')
-    register('rlock_mrenew')
-    register('rlock_force')
-    register('rlock_limit')
-    register('rlock_info')
+    register('rlock1_acquire')
+    register('rlock1_release')
+    register('rlock1_renew')
+    register('rlock1_macquire')
+    register('rlock1_mrelease')
+    register('rlock1_mrenew')
+    register('rlock1_force')
+    register('rlock1_limit')
+    register('rlock1_cancel')
+    register('rlock1_info')
+    register('rlock1_version')
     return
 end
 
-local one = FUNCTIONS[ARGV[1]]
-if not one then
-    return redis.error_reply('ERR the first argument must name a function, such as rlock_acquire')
+-- Where the script runs in a cluster, CLUSTER stands before the name.
+local at = cluster and 2 or 1
+local name = ARGV[at]
+if not FUNCTIONS[name] then
+    return redis.error_reply('ERR the first argument must name a function, such as rlock1_acquire')
 end
 local rest = {}
-for at = 2, #ARGV do rest[at - 1] = ARGV[at] end
-return call(one, KEYS, rest)
+for following = at + 1, #ARGV do rest[following - at] = ARGV[following] end
+return call(name, KEYS, rest)

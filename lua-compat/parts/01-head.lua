@@ -1,8 +1,12 @@
-#!lua name=rlock
+#!lua name=rlock1
 --
 -- rlock as a function library: the same locks, for servers that load no module
 -- (Redis 7.0 and newer, Valkey). Without the first line it is a script for EVAL, whose
--- first argument names the function, for any server. README.md says how to use both.
+-- first argument names the function, for any server. README.md says how to use both. Where
+-- the module is loaded too, each function hands its arguments to the module's command.
+--
+-- The number in the names is that of the agreement with the clients: two versions can be
+-- loaded side by side.
 --
 -- Made from parts/ by `make lua`: change it there.
 --
@@ -32,3 +36,5 @@ local NEVER = 1 / 0
 
 -- An EVAL script keeps nothing between two calls.
 local IS_LIBRARY = redis.register_function ~= nil
+
+local VERSION = '0.9.0'

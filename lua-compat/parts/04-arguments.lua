@@ -9,6 +9,10 @@ local function number(text, least)
     if value >= least and value <= MOST_MS then return value end
 end
 
+-- A place in the queue of a lock: how long its name may be, and for how long it may be
+-- kept without a try.
+local LONGEST_PLACE, MOST_PLACE_MS = 100, 3600 * 1000
+
 -- A number of permits, or a limit of them.
 local function permits_in(text)
     local value = number(text, 1)
@@ -73,6 +77,25 @@ function Args:limit()
     local given = self:next()
     return permits_in(given) or refuse('ERR the limit must be a whole number from 1 to %.0f, ' ..
         'got %s', MOST_PERMITS, shown(given))
+end
+
+-- The name of a place in the queue.
+function Args:place_name(word)
+    local name = self:needs(word, 'a name')
+    if #name < 1 or #name > LONGEST_PLACE then
+        refuse('ERR the name of a place must be 1 to %d bytes long, got %d', LONGEST_PLACE, #name)
+    end
+    return { name = name }
+end
+
+-- The same, and for how long it is kept, ms; 0: it is given up.
+function Args:place(word)
+    local place, given = self:place_name(word), self:needs(word, 'a number of ms')
+    place.ms = number(given, 0)
+    if not place.ms or place.ms > MOST_PLACE_MS then
+        refuse('ERR a place can be kept for 0 to %.0f ms, got %s', MOST_PLACE_MS, shown(given))
+    end
+    return place
 end
 
 -- How many of something are to be listed at the most.
@@ -142,6 +165,8 @@ local PERMITS_BACK = { 'mode', 'permits', 'permits', Args.permits_if_any }
 local PERMITS = { 'mode', 'permits' }
 local FENCE = { 'fence', nil, 'fence', Args.fence }
 local COUNT = { 'count', nil, 'count', Args.count }
+local PLACE = { 'place', nil, 'place', Args.place }
+local PLACE_NAME = { 'place', nil, 'place', Args.place_name }
 local NONE = {}
 
 -- `*` means a connection to the module.

@@ -7,12 +7,12 @@ local MOST_REMEMBERED, LONGEST_NAME = 10000, 2048
 local young, old, remembered = {}, {}, 0
 
 local function recall(key, what)
-    local name = #key .. ':' .. key .. what
+    local name = stem_of(key).memory .. what
     return young[name] or old[name]
 end
 
 local function forget(key, what)
-    local name = #key .. ':' .. key .. what
+    local name = stem_of(key).memory .. what
     young[name], old[name] = nil, nil
 end
 
@@ -22,7 +22,7 @@ local function remember(key, what, known)
     if remembered >= MOST_REMEMBERED then
         young, old, remembered = {}, young, 0
     end
-    young[#key .. ':' .. key .. what] = known
+    young[stem_of(key).memory .. what] = known
     remembered = remembered + 1
 end
 

@@ -131,8 +131,9 @@ local function holds_of(lock, owner, mode)
 end
 
 -- A mode in which the owner holds the lock; nil: in none.
+local MODES = { 'exclusive', 'write', 'read', 'permits' }
 local function mode_of(lock, owner)
-    for _, mode in ipairs({ 'exclusive', 'write', 'read', 'permits' }) do
+    for _, mode in ipairs(MODES) do
         if holds_of(lock, owner, mode) then return mode end
     end
 end

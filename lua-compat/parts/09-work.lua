@@ -8,7 +8,7 @@ local function begin()
     local time = ask('TIME')
     local us = time[1] * 1000000 + time[2]
     local work = { now_us = us, now = math.floor(us / 1000) }
-    work.writes, work.messages, work.freed = {}, {}, {}
+    work.writes, work.messages, work.freed, work.left = {}, {}, {}, {}
     return setmetatable(work, Work)
 end
 
@@ -50,11 +50,12 @@ function Work:publish(key, channel, message)
     table.insert(self.messages, { sharded and 'SPUBLISH' or 'PUBLISH', channel, message })
 end
 
--- A plain lock is left free: wakes one waiter of each of Redisson's clients, and the
--- first in the queue of its fair lock, who listens on a channel of its own.
+-- A plain lock is left free: wakes one waiter of each of Redisson's clients, the head of the
+-- queue, and the first in the queue of Redisson's fair lock, each on a channel of its own.
 function Work:wake_plain(key)
     local channel = prefixed('redisson_lock__channel', key)
     self:publish(key, channel, '0')
+    self:wake_place(key)
     local queue = prefixed('redisson_lock_queue', key)
     local places = prefixed('redisson_lock_timeout', key)
     if not is_near(queue, key) then return end
@@ -75,6 +76,7 @@ end
 -- '0' one of each client.
 function Work:wake_shared(key, message)
     self:publish(key, prefixed('redisson_rwlock', key), message)
+    self:wake_place(key)
 end
 
 -- A lock was found free whose last holders have died: that is announced if nobody takes it now.
@@ -122,7 +124,7 @@ end
 -- A script is stopped at a write that takes memory if it is the first, so it begins
 -- with one that does nothing, and takes memory or does not. The error reply, if any.
 local function begin_script(key, takes_memory)
-    local probe = prefixed('rlock_probe', key)
+    local probe = prefixed('rlock1_probe', key)
     if not is_near(probe, key) then return end
     local reply
     if takes_memory then

@@ -63,7 +63,7 @@ impl Side {
         if self.language == Language::Library {
             let code = std::fs::read(library()).expect("the library");
             let load: [&[u8]; 4] = [b"FUNCTION", b"LOAD", b"REPLACE", &code];
-            assert_eq!(self.client.text(&load), "rlock");
+            assert_eq!(self.client.text(&load), "rlock1");
         }
         let active = if server_expires { "1" } else { "0" };
         self.client.ok(&["DEBUG", "SET-ACTIVE-EXPIRE", active]);

@@ -50,14 +50,14 @@ pub fn as_function(words: &[Bytes]) -> Words {
     let (name, args) = words.split_first().expect("a command");
     let function = String::from_utf8_lossy(name)
         .to_lowercase()
-        .replace("rlock.", "rlock_");
+        .replace("rlock.", "rlock1_");
     // A function that says it writes nothing can be called this way too.
     let call = match function.as_str() {
-        "rlock_info" => "FCALL_RO",
+        "rlock1_info" => "FCALL_RO",
         _ => "FCALL",
     };
     let mut call = vec![call.into(), function.clone().into_bytes()];
-    let counts_keys = function.starts_with("rlock_m");
+    let counts_keys = function.starts_with("rlock1_m");
     match args.first() {
         None => call.push(b"0".to_vec()),
         Some(_) if counts_keys => {}

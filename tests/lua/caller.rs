@@ -33,6 +33,8 @@ pub struct Lua {
     pub client: RawClient,
     /// Of the script; none: the library.
     sha: Option<String>,
+    /// A script must be told.
+    in_cluster: bool,
 }
 
 impl Lua {
@@ -40,16 +42,24 @@ impl Lua {
     pub fn library(server: &Server) -> Self {
         let mut client = server.raw();
         let loaded = client.ask(&["FUNCTION", "LOAD", "REPLACE", &source()]);
-        assert_eq!(text(loaded), "rlock");
-        Self { client, sha: None }
+        assert_eq!(text(loaded), "rlock1");
+        Self {
+            client,
+            sha: None,
+            in_cluster: false,
+        }
     }
 
     #[track_caller]
     pub fn script(server: &Server) -> Self {
         let mut client = server.raw();
         let sha = client.text(&["SCRIPT", "LOAD", &script()]);
-        let sha = Some(sha);
-        Self { client, sha }
+        let in_cluster = client.text("INFO cluster").contains("cluster_enabled:1");
+        Self {
+            client,
+            sha: Some(sha),
+            in_cluster,
+        }
     }
 
     /// The library, and then the script, each on a server of its own.
@@ -67,8 +77,12 @@ impl Lua {
 
     /// The same form on another connection.
     pub fn on(&self, client: RawClient) -> Self {
-        let sha = self.sha.clone();
-        Self { client, sha }
+        let (sha, in_cluster) = (self.sha.clone(), self.in_cluster);
+        Self {
+            client,
+            sha,
+            in_cluster,
+        }
     }
 
     /// What is sent for a request.
@@ -76,23 +90,41 @@ impl Lua {
     pub fn request<R: Request + ?Sized>(&self, request: &R) -> Vec<Vec<u8>> {
         let words = request.args();
         let (name, rest) = words.split_first().expect("a function");
-        let name = [b"rlock_", name.as_slice()].concat();
-        let (keys, args) = if name.starts_with(b"rlock_m") {
+        let name = [b"rlock1_", name.as_slice()].concat();
+        let (keys, args) = if name.starts_with(b"rlock1_m") {
             let number = std::str::from_utf8(&rest[0]).expect("a number");
             rest[1..].split_at(number.parse().expect("a number"))
         } else {
             rest.split_at(rest.len().min(1))
         };
+        self.words(&name, keys, args)
+    }
+
+    fn words(&self, name: &[u8], keys: &[Vec<u8>], args: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let numkeys = keys.len().to_string().into_bytes();
         let head = match &self.sha {
-            None => vec![b"FCALL".to_vec(), name.clone(), numkeys],
+            None => vec![b"FCALL".to_vec(), name.to_vec(), numkeys],
             Some(sha) => vec![b"EVALSHA".to_vec(), sha.clone().into_bytes(), numkeys],
         };
         let named = match &self.sha {
             None => vec![],
-            Some(_) => vec![name],
+            Some(_) if self.in_cluster => vec![b"CLUSTER".to_vec(), name.to_vec()],
+            Some(_) => vec![name.to_vec()],
         };
         [&head, keys, &named, args].concat()
+    }
+
+    /// What is sent for a request with keys that are declared.
+    pub fn with_keys(&self, name: &str, keys: &[&str], args: &[&str]) -> Vec<Vec<u8>> {
+        let bytes = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        let (keys, args): (Vec<_>, Vec<_>) = (bytes(keys), bytes(args));
+        self.words(format!("rlock1_{name}").as_bytes(), &keys, &args)
+    }
+
+    #[track_caller]
+    pub fn version(&mut self) -> String {
+        let words = self.with_keys("version", &[], &[]);
+        self.client.text(&words)
     }
 
     #[track_caller]

@@ -23,7 +23,7 @@ fn the_file_is_what_its_parts_make() {
 fn the_server_knows_each_function_by_what_it_may_do() {
     let server = bare();
     let mut client = Lua::library(&server).client;
-    let libraries = client.list("FUNCTION LIST LIBRARYNAME rlock");
+    let libraries = client.list("FUNCTION LIST LIBRARYNAME rlock1");
     let library = map(libraries[0].clone());
     let mut functions: Vec<(String, Vec<String>)> = list(library["functions"].clone())
         .into_iter()
@@ -39,18 +39,19 @@ fn the_server_knows_each_function_by_what_it_may_do() {
     }
     let flags = |name: &str| -> Vec<&str> {
         match name {
-            "rlock_acquire" | "rlock_limit" | "rlock_macquire" => vec![],
-            "rlock_info" => vec!["allow-oom", "no-writes"],
+            "rlock1_acquire" | "rlock1_limit" | "rlock1_macquire" => vec![],
+            "rlock1_info" | "rlock1_version" => vec!["allow-oom", "no-writes"],
             _ => vec!["allow-oom"],
         }
     };
     let names = [
-        "acquire", "force", "info", "limit", "macquire", "mrelease", "mrenew", "release", "renew",
+        "acquire", "cancel", "force", "info", "limit", "macquire", "mrelease", "mrenew", "release",
+        "renew", "version",
     ];
     let expected: Vec<(String, Vec<String>)> = names
         .iter()
         .map(|name| {
-            let name = format!("rlock_{name}");
+            let name = format!("rlock1_{name}");
             let flags = flags(&name).into_iter().map(str::to_owned).collect();
             (name, flags)
         })
@@ -77,7 +78,7 @@ fn the_script_names_what_it_cannot_call() {
     let server = bare();
     let mut lua = Lua::script(&server);
     let script = script();
-    for args in [vec![], vec!["acquire"], vec!["rlock_top", "a"]] {
+    for args in [vec![], vec!["acquire"], vec!["rlock1_top", "a"]] {
         let request = [vec!["EVAL", &script, "1", "job"], args].concat();
         let line = lua.client.error(&request);
         assert!(
@@ -99,7 +100,7 @@ fn the_library_is_kept_with_the_data_and_goes_to_replicas() {
     let mut lua = lua.on(master.raw());
     assert!(lua.refused("acquire job bob 1000"));
     eventually("the replica has it", || {
-        let reply = replica.raw().ask("FCALL_RO rlock_info 1 job");
+        let reply = replica.raw().ask("FCALL_RO rlock1_info 1 job");
         !matches!(reply, Value::ServerError(_)) && text(map(reply)["mode"].clone()) == "exclusive"
     });
     let line = lua.on(replica.raw()).error("release job alice");

@@ -17,6 +17,7 @@ mod module;
 mod nesting;
 mod permits;
 mod pools;
+mod queue;
 mod readers;
 mod refused;
 mod tokens;

@@ -121,7 +121,7 @@ fn what_is_remembered_is_bounded() {
     let server = bare();
     let mut lua = Lua::library(&server);
     let words = |n: usize| -> Vec<Vec<u8>> {
-        let line = format!("FCALL rlock_acquire 1 k{n} a 100000");
+        let line = format!("FCALL rlock1_acquire 1 k{n} a 100000");
         line.split(' ')
             .map(|word| word.as_bytes().to_vec())
             .collect()
@@ -160,7 +160,9 @@ fn a_counter_that_is_there_is_kept() {
                 lua.client.text(&format!("GET {COUNTER}")),
                 token.to_string()
             );
-            assert_eq!(lua.client.deadline(COUNTER), ends, "it keeps its TTL");
+            // A script keeps a counter for all locks, so it gives each of them a long one.
+            let kept = lua.client.deadline(COUNTER);
+            assert!(kept == ends || lua.is_script() && kept > ends, "{kept}");
             if !lua.is_script() {
                 assert_eq!(lua.int("acquire job a 100000"), token);
             }

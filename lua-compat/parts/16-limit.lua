@@ -17,6 +17,7 @@ local function change_limit(work, keys, list)
     if limit ~= was then
         lock.pool.limit = limit
         work:write_pool(lock)
+        if limit > was then work:wake_place(key) end
     end
     return was
 end

@@ -78,7 +78,8 @@ local function give_back(work, lock, owner, by)
     local left = its.holds - by
     lock.pool.out = math.max(lock.pool.out - by, 0)
     if left > 0 then
-        return work:write_pool(lock, owner, text(left) .. '@' .. its.ends_text)
+        work:write_pool(lock, owner, text(left) .. '@' .. its.ends_text)
+        return work:wake_place(key)
     end
     forget(key, owner)
     if lock.fields == #lock.dead + 1 then
@@ -87,4 +88,5 @@ local function give_back(work, lock, owner, by)
     end
     work:write_pool(lock)
     work:write('HDEL', key, owner)
+    work:wake_place(key)
 end

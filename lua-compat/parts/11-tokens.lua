@@ -2,7 +2,7 @@
 -- TOKENS: each greater than all before it, and not less than the microseconds since
 -- 1970, so that they keep rising across a restart as far as the clock does. Where a
 -- counter is kept beside the lock, also above that, which lifts the tokens of no other
--- lock. A script has no memory: there the counter is always kept.
+-- lock. A script has no memory: there the counter is always kept, for some weeks.
 
 -- The last by the clock.
 local last = 0
@@ -51,6 +51,17 @@ local function counter_of(key, made)
     return name, counted
 end
 
+-- How long a counter lives that was made by being raised, after it was last raised.
+local KEPT_MS = 30 * 24 * 3600 * 1000
+
+-- A counter is raised from what it says. Its TTL is moved on, and one that is made now gets
+-- one. One that was there without a TTL is to stay.
+local function write_counter(work, name, counted, token)
+    local left = ask('PTTL', name)
+    work:write('INCRBY', name, text(token - counted))
+    if left ~= -1 then work:write('PEXPIREAT', name, text(work.now + math.max(left, KEPT_MS))) end
+end
+
 -- The token of a hold of these keys that begins now.
 local function new_token(work, keys)
     local by_clock, counters = math.max(last + 1, work.now_us), {}
@@ -69,16 +80,19 @@ local function new_token(work, keys)
     end
     if token == by_clock then last = token end
     for _, key in ipairs(keys) do given(key, token) end
-    -- It is raised, which leaves it its TTL.
-    for name, counted in pairs(counters) do work:write('INCRBY', name, text(token - counted)) end
+    for name, counted in pairs(counters) do
+        if IS_LIBRARY then
+            -- It is raised, which leaves it its TTL.
+            work:write('INCRBY', name, text(token - counted))
+        else
+            write_counter(work, name, counted, token)
+        end
+    end
     return token
 end
 
 -- How far ahead of the clock a token may be that a client brings: a day, us.
 local AHEAD_US = 24 * 3600 * 10 ^ 6
-
--- How long a counter lives that was made by being raised, after it was last raised.
-local KEPT_MS = 30 * 24 * 3600 * 1000
 
 -- The counter of a lock is at least what a client brings from now on, and what the owner got
 -- last for it; what it is.
@@ -93,10 +107,8 @@ local function raise(work, key, brought, newest)
         refuse('ERR the token %.0f is greater than all that this server has given for this lock, ' ..
             'and more than a day ahead of its clock', brought)
     end
-    local left, token = ask('PTTL', name), math.max(counted, newest, brought)
+    local token = math.max(counted, newest, brought)
     given(key, token)
-    work:write('INCRBY', name, text(token - counted))
-    -- One that was there without a TTL is to stay.
-    if left ~= -1 then work:write('PEXPIREAT', name, text(work.now + math.max(left, KEPT_MS))) end
+    write_counter(work, name, counted, token)
     return token
 end

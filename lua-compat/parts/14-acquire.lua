@@ -126,6 +126,58 @@ local function give(work, lock, owner, lease, mode, how, fresh, share)
     return known.token
 end
 
+-- ms until the lock can be another's without a message: until what is in its way has ended;
+-- nil: nothing is known.
+local function left_of(work, lock, owner)
+    local ends
+    if lock.kind == 'plain' then
+        ends = lock.ends
+    elseif lock.kind == 'permits' then
+        -- Some come back with the first of them.
+        ends = NEVER
+        for other, its in pairs(lock.permits) do
+            if other ~= owner then ends = math.min(ends, its.ends) end
+        end
+    elseif lock.kind == 'shared' and (next(lock.writes) or next(lock.plains)) then
+        ends = lock.ends
+    elseif lock.kind == 'shared' then
+        ends = 0
+        for other, reader in pairs(lock.reads) do
+            if other ~= owner then ends = math.max(ends, reader.ends) end
+        end
+    end
+    if ends and ends < NEVER then return math.max(ends - work.now, 0) + 1 end
+end
+
+-- The reply to who cannot have the lock now.
+local function refused(work, lock, owner, place)
+    if not place then return false end
+    local ahead = -1
+    if place.ms > 0 then
+        ahead = work:stay(lock.key, place)
+    else
+        work:give_up(lock.key, place.name)
+    end
+    return { left_of(work, lock, owner) or -1, ahead }
+end
+
+-- The queue of a lock that can be had: whether it is another's turn. Who gets it leaves the
+-- queue, and the next one may enter too where the lock can be shared.
+local function is_others_turn(work, lock, owner, how, mode, place)
+    if how ~= 'first' and how ~= 'join' then return false end
+    if mode_of(lock, owner) then return false end
+    local first, some_went = work:head(lock.key)
+    if not first then return false end
+    if place and place.name == first then
+        work:leave(lock.key, first)
+        if mode == 'read' or mode == 'permits' then work:wake_place(lock.key, first) end
+        return false
+    end
+    -- The one before it may have died when the message came.
+    if some_went then work:wake_place(lock.key) end
+    return true
+end
+
 local function acquire(work, keys, list)
     local args = arguments(
         'RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] ' ..
@@ -133,7 +185,7 @@ local function acquire(work, keys, list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
         READ = READ, WRITE = WRITE, LIMIT = LIMIT, PERMITS = PERMITS_WANTED, ONCE = ONCE,
-        BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE, WATCHDOG = NONE,
+        BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE, WATCHDOG = NONE, PLACE = PLACE,
     })
     local mode = options.mode or 'exclusive'
     name_of(owner)
@@ -146,8 +198,11 @@ local function acquire(work, keys, list)
         return is_in_doubt(lock, owner, options.once, share)
     end)
     local how = way(lock, owner, mode, options.once, share)
-    if not how then return false end
+    if not how then return refused(work, lock, owner, options.place) end
     needs_room(lock, owner, mode, how)
+    if is_others_turn(work, lock, owner, how, mode, options.place) then
+        return refused(work, lock, owner, options.place)
+    end
     return give(work, lock, owner, lease, mode, how, function()
         return new_token(work, { key })
     end, share)

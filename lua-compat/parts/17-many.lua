@@ -8,16 +8,23 @@ local function acquire_many(work, keys, list)
     many_keys(keys)
     local owner, lease = args:owner(), args:lease()
     local options = args:keywords({ ONCE = ONCE, BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE,
-        WATCHDOG = NONE })
+        WATCHDOG = NONE, PLACE = PLACE })
     name_of(owner)
     local locks, ways = {}, {}
     for at, key in ipairs(keys) do
         locks[at] = work:look(key, owner, is_held_by_others(owner))
         ways[at] = way(locks[at], owner, 'exclusive', options.once) or false
     end
-    local begins = false
+    local begins, left, is_free = false, nil, true
     for at, lock in ipairs(locks) do
-        if not ways[at] then return false end
+        if not ways[at] then
+            left, is_free = math.max(left or 0, left_of(work, lock, owner) or 0), false
+        end
+    end
+    -- Several keys have no place: one that waits at the head for a second one would keep
+    -- others from the first.
+    if not is_free then return options.place and { left > 0 and left or -1, -1 } end
+    for at, lock in ipairs(locks) do
         needs_room(lock, owner, 'exclusive', ways[at])
         -- Also for a hold that somebody else began: what cannot be had is refused
         -- before anything is noted.
