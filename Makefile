@@ -10,7 +10,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 16
 
-.PHONY: help build run test test-matrix test-threads test-upgrade test-tls test-clients test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house words lint docs docs-check install dist dist-check lua bindings bindings-check clean tools drivers module server miri asan valgrind valgrind-tool
+.PHONY: help build run test test-matrix test-threads test-upgrade test-tls test-clients test-clients-plain test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house words lint docs docs-check install dist dist-check lua bindings bindings-check clean tools drivers module server miri asan valgrind valgrind-tool
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,7 +50,10 @@ test-tls: module server drivers ## run the suite, and torture, over TLS (SERVER=
 
 test-clients: module server ## test the clients by the scenarios they share, and client libraries unmodified, where the toolchain is there (ONLY=python, ONLY=ioredis)
 	@$(if $(ONLY_CLIENT),,clients/conformance/raw/run "$(TARGET)/clients" $(ONLY))
-	@$(if $(ONLY),$(if $(ONLY_CLIENT),clients/conformance/run $(ONLY)),clients/conformance/test_proxy.py && clients/conformance/run)
+	@$(if $(ONLY),$(if $(ONLY_CLIENT),clients/conformance/run $(ONLY)),clients/conformance/test_proxy.py && clients/conformance/test_by_library.py && clients/conformance/run)
+
+test-clients-plain: module server ## test the clients by the same scenarios on servers without the module (BACKEND=functions or script, ONLY=python; SHORT=1: a few groups)
+	@RLOCK_BACKEND=$(or $(BACKEND),functions) clients/conformance/run $(ONLY) $(if $(SHORT),$(PLAIN_SHORT))
 
 test-packages: module server ## run the tests of the clients' own packages, and the model of the quorum (ONLY=node)
 	@clients/test "$(TARGET)/packages" $(ONLY)
@@ -175,6 +178,9 @@ THREADED = $(or $(SERVERS),redis-8.2 valkey-9.1)
 
 # A server of the matrix by its name, or any by its path.
 TORTURE_SERVER = $(if $(SERVER),tests/servers/with "$(TARGET)/servers" "$(SERVER)")
+
+# Of the scenarios those groups that differ most without the module.
+PLAIN_SHORT = --only basic --only waiting --only loss
 
 # What ONLY names is a client of clients/, or else a library.
 ONLY_CLIENT = $(if $(ONLY),$(wildcard clients/conformance/drivers/$(ONLY)/driver.json))

@@ -53,11 +53,6 @@ class Cluster:
                     return node
         raise RuntimeError(f"no node serves {key}")
 
-    async def say(self, text):
-        """A raw command at the node that serves its key."""
-        node = await self.owner_of(text.split()[1])
-        return await node.say(text)
-
     async def move(self, key, target):
         """The key's slot, with what is in it, to another node: as resharding does it."""
         slot = await self.nodes[0].say(["CLUSTER", "KEYSLOT", key])

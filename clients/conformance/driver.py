@@ -1,5 +1,6 @@
 """A client's driver: how it is built, and a process that speaks JSON lines."""
 import asyncio
+import fcntl
 import itertools
 import json
 import os
@@ -24,14 +25,17 @@ class Skipped(Exception):
 class Client:
     """What drivers/<name>/driver.json says."""
 
-    def __init__(self, name, drivers, target):
+    def __init__(self, name, drivers, target, backend="module"):
         self.name = name
+        self.backend = backend
+        self.label = name if backend == "module" else f"{name} ({backend})"
         file = drivers / name / "driver.json"
         self.about = json.loads(file.read_text())
         self.folder = (file.parent / self.about.get("folder", ".")).resolve()
         self.built = target / name
         self.environment = {**os.environ, "RLOCK_BUILT": str(self.built)}
         self.needs = set()
+        self.lock = None  # nobody builds while another run uses what was built
         # What it does not have that is no need of a whole kind of scenarios.
         lacks = self.about.get("lacks", {})
         self.lacks = {name: why for why, names in lacks.items() for name in names}
@@ -39,6 +43,10 @@ class Client:
 
     def words(self, which):
         return [word.replace("$RLOCK_BUILT", str(self.built)) for word in self.about[which]]
+
+    def look_for_backend(self):
+        if self.backend not in self.about.get("backends", ["module"]):
+            raise Skipped(f"it has not the backend {self.backend}")
 
     def look_for_tools(self):
         for command, needed in self.about.get("toolchain", {}).items():
@@ -53,6 +61,8 @@ class Client:
         self.built.mkdir(parents=True, exist_ok=True)
         if "build" not in self.about:
             return
+        self.lock = open(self.built / "lock", "w", encoding="ascii")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
         log = self.built / "build.log"
         with open(log, "wb") as out:
             done = subprocess.run(
@@ -63,6 +73,11 @@ class Client:
             raise Skipped(f"its packages could not be fetched, see {log}")
         if done.returncode:
             raise Ended("\n".join(["it does not build:", *child.tail(log)]))
+        fcntl.flock(self.lock, fcntl.LOCK_SH)
+
+    def let_go(self):
+        if self.lock:
+            self.lock.close()
 
 
 def numbers(version):

@@ -1,6 +1,7 @@
 """Whether what came is what a scenario expects. The words are in the README."""
 import re
 
+from by_library import Waiters
 from resp import Error
 
 
@@ -31,6 +32,8 @@ def fill(value, kept, number):
 
 def fits(expected, came, kept):
     """`kept` has the values that have names, and gets more."""
+    if isinstance(came, Waiters):
+        return came.fits(expected)
     if isinstance(expected, dict):
         if "any" in expected:
             return any(fits(one, came, kept) for one in expected["any"])

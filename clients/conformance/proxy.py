@@ -2,6 +2,7 @@
 import asyncio
 from collections import deque
 
+from by_library import as_command
 from ports import free_port
 from resp import Parser, Push
 
@@ -16,7 +17,8 @@ class Rule:
         self.kind, self.words, self.ms = kind, words.lower(), ms
 
     def is_about(self, words):
-        return " ".join(map(str, words)).lower().startswith(self.words)
+        """So, or as a call of the library that stands for it."""
+        return " ".join(as_command(words)).lower().startswith(self.words)
 
 
 class Link:

@@ -4,6 +4,7 @@ import copy
 import json
 import signal
 
+from by_library import BACKEND
 from driver import Ended
 from expect import fill, fits, plain
 from server import Down
@@ -25,6 +26,7 @@ class Scenario:
         self.shows = about["shows"]
         self.needs = about.get("needs", [])
         self.of_server = about.get("server", [])
+        self.of_module = about.get("module")  # why it applies only where the module is
         self.bound = about.get("bound", BOUND)
         self.steps = about["steps"]
 
@@ -78,6 +80,9 @@ class Run:
             if step[0] == "repeat":
                 for again in range(step[1]):
                     await self.steps(step[2], again)
+                continue
+            if step[0] == "where":
+                await self.steps(step[2] if step[1] == BACKEND else (step[3:] or [[]])[0], number)
                 continue
             step = fill(copy.deepcopy(step), self.world.kept, number)
             self.step = json.dumps(step)
@@ -173,7 +178,7 @@ class Run:
             return await self.world.start_server(**what)
         if isinstance(expected, str) and expected.startswith("later "):
             return self.world.say_later(expected.removeprefix("later "), what, text)
-        came = plain(await self.world.at(what).say(text))
+        came = plain(await self.world.say(what, text))
         if isinstance(came, dict) and "error" in came and expected is NOTHING:
             raise Failed(f"came:     {came['text']}\nexpected: no error")
         return self.check(expected, came)
@@ -184,7 +189,7 @@ class Run:
         try:
             async with asyncio.timeout(within / 1000):
                 while True:
-                    came = plain(await self.world.at(name).say(text))
+                    came = plain(await self.world.say(name, text))
                     if fits(expected, came, self.world.kept):
                         return
                     await asyncio.sleep(0.01)
@@ -196,7 +201,7 @@ class Run:
     async def do_keeps(self, name, text, expected, ms):
         end = asyncio.get_running_loop().time() + ms / 1000
         while asyncio.get_running_loop().time() < end:
-            self.check(expected, plain(await self.world.at(name).say(text)))
+            self.check(expected, plain(await self.world.say(name, text)))
             await asyncio.sleep(0.05)
 
     async def do_move(self, name, key, node):

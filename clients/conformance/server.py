@@ -1,9 +1,10 @@
-"""A real server with the module, in a directory of its own."""
+"""A real server, as a rule with the module, in a directory of its own."""
 import asyncio
 import os
 import shlex
 import signal
 
+import by_library
 import child
 import tls
 from ports import free_port
@@ -55,9 +56,10 @@ class Connection:
 
 
 class Server:
-    def __init__(self, name, directory, config, has_module=True, has_tls=False):
+    def __init__(self, name, directory, config, has_module=None, has_tls=False):
         self.name = name
-        self.has_module, self.has_tls = has_module, has_tls
+        self.has_module = by_library.BACKEND == "module" if has_module is None else has_module
+        self.has_tls = has_tls
         self.directory = os.path.join(directory, name)
         self.log = os.path.join(self.directory, "server.log")
         self.config = config
@@ -102,7 +104,7 @@ class Server:
     def options(self):
         """What is set beyond that: {name: a value or several}."""
         users = self.config.get("user", [])
-        users = users if isinstance(users, list) else [users]
+        users = by_library.without_functions(users if isinstance(users, list) else [users])
         config = {**self.config, "user": [f"{RUNNER} on >{RUNNER} ~* &* +@all", *users]}
         in_cluster = "cluster-enabled" in config
         if in_cluster:

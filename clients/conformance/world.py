@@ -3,6 +3,7 @@ import asyncio
 import os
 import shlex
 
+import by_library
 import tls
 from cluster import Cluster
 from driver import Driver
@@ -18,7 +19,7 @@ class World:
         self.later = {}  # name: a future
         self.ids = {}  # name: the id of that request
         self.waiting = []  # connections and tasks of raw commands that wait
-        self.kept = {}
+        self.kept = dict(by_library.REASONS)
 
     def at(self, name):
         """Whatever has a port by this name."""
@@ -80,14 +81,27 @@ class World:
                 made.write("0")
         return path
 
+    async def say(self, name, text):
+        """A raw command; in a cluster at the node that serves its key."""
+        words = shlex.split(text) if isinstance(text, str) else text
+        server = self.at(name)
+        if isinstance(server, Cluster):
+            server = await server.owner_of(words[1])
+        if server.has_module:
+            return await server.say(words)
+        return await by_library.say(server, words, len(self.drivers))
+
     def say_later(self, name, server, text):
         """A raw command that may wait, on a connection of its own."""
 
         async def say():
+            words = shlex.split(text)
+            if words[0].upper().startswith("RLOCK.") and not self.at(server).has_module:
+                raise by_library.NoCounterpart(words)
             connection = Connection()
             self.waiting.append(connection)
             await connection.open(self.at(server).port)
-            return await connection.say(shlex.split(text), None)
+            return await connection.say(words, None)
 
         task = self.later[name] = asyncio.create_task(say())
         self.waiting.append(task)
@@ -105,10 +119,10 @@ class World:
         """The owners that hold or wait on servers which are up, but for raw ones."""
         found = []
         for server in self.servers.values():
-            if not server.alive or not server.has_module:
+            if not server.alive:
                 continue
             try:
-                found += await owners(server)
+                found += await (owners if server.has_module else by_library.owners)(server)
             except Down:
                 if server.alive:
                     raise
