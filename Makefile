@@ -180,7 +180,7 @@ THREADED = $(or $(SERVERS),redis-8.2 valkey-9.1)
 TORTURE_SERVER = $(if $(SERVER),tests/servers/with "$(TARGET)/servers" "$(SERVER)")
 
 # Of the scenarios those groups that differ most without the module.
-PLAIN_SHORT = --only basic --only waiting --only loss
+PLAIN_SHORT = --only basic --only waiting --only loss --only backend
 
 # What ONLY names is a client of clients/, or else a library.
 ONLY_CLIENT = $(if $(ONLY),$(wildcard clients/conformance/drivers/$(ONLY)/driver.json))

@@ -2,6 +2,7 @@
 import asyncio
 import copy
 import json
+import re
 import signal
 
 from by_library import BACKEND
@@ -26,7 +27,7 @@ class Scenario:
         self.shows = about["shows"]
         self.needs = about.get("needs", [])
         self.of_server = about.get("server", [])
-        self.of_module = about.get("module")  # why it applies only where the module is
+        self.of_module = about.get("module")  # why it needs the module; False: it needs a server without it
         self.bound = about.get("bound", BOUND)
         self.steps = about["steps"]
 
@@ -189,7 +190,7 @@ class Run:
         try:
             async with asyncio.timeout(within / 1000):
                 while True:
-                    came = plain(await self.world.say(name, text))
+                    came = await self.ask(name, text)
                     if fits(expected, came, self.world.kept):
                         return
                     await asyncio.sleep(0.01)
@@ -197,6 +198,22 @@ class Run:
             raise Failed(
                 f"came:     {json.dumps(came)[:2000]}, still after {within} ms\nexpected: {json.dumps(expected)}"
             ) from None
+
+    async def ask(self, name, text):
+        """A raw command, or what a driver says to a request that has no words."""
+        if name not in self.world.drivers:
+            return plain(await self.world.say(name, text))
+        answer = await self.world.request(name, text, {})[1]
+        return answer.get("ok", answer)
+
+    async def do_load(self, name, what):
+        await self.world.load(name, what)
+
+    async def do_calls(self, name, expected):
+        """How often the library was called since CONFIG RESETSTAT."""
+        stats = await self.world.servers[name].say("INFO commandstats")
+        calls = re.findall(r"^cmdstat_(?:fcall|eval|evalsha)(?:_ro)?:calls=(\d+)", stats, re.MULTILINE)
+        self.check(expected, sum(map(int, calls)))
 
     async def do_keeps(self, name, text, expected, ms):
         end = asyncio.get_running_loop().time() + ms / 1000

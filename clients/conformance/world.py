@@ -8,6 +8,7 @@ import tls
 from cluster import Cluster
 from driver import Driver
 from proxy import Proxy
+from resp import Error
 from server import Connection, Down, Server
 
 
@@ -19,7 +20,7 @@ class World:
         self.later = {}  # name: a future
         self.ids = {}  # name: the id of that request
         self.waiting = []  # connections and tasks of raw commands that wait
-        self.kept = dict(by_library.REASONS)
+        self.kept = {**by_library.REASONS, "backend": by_library.BACKEND}
 
     def at(self, name):
         """Whatever has a port by this name."""
@@ -90,6 +91,17 @@ class World:
         if server.has_module:
             return await server.say(words)
         return await by_library.say(server, words, len(self.drivers))
+
+    async def load(self, name, what):
+        """The module, or the library as functions, under those who use the server."""
+        server = self.servers[name]
+        if what == "module":
+            reply = await server.say(["MODULE", "LOAD", os.environ["RLOCK_MODULE"]])
+            server.has_module = True
+        else:
+            reply = await server.say(["FUNCTION", "LOAD", by_library.LIBRARY.read_text()])
+        if isinstance(reply, Error):
+            raise Down(reply)
 
     def say_later(self, name, server, text):
         """A raw command that may wait, on a connection of its own."""
