@@ -40,14 +40,18 @@ class NoCounterpart(Exception):
 class Waiters(int):
     """How many wait. A plain server shows places in the queue, and a process has one for all its waits.
 
-    Nobody waits where there is no place. So many wait where as many of the programs have one.
+    Nobody waits where there is no place. So many wait where as many of the programs have one, or
+    listen to the lock without one (they wait for several).
     """
 
-    programs = 1
+    def __new__(cls, placed, listening, programs):
+        self = super().__new__(cls, placed + listening)
+        self.placed, self.programs = placed, programs
+        return self
 
     def fits(self, expected):
-        if str(expected) == "0":
-            return self == 0
+        if str(expected) == "0":  # who has ended its wait may listen for a while
+            return self.placed == 0
         return self >= min(int(expected), max(1, self.programs))
 
 
@@ -145,8 +149,8 @@ async def info(server, words, programs):
         # A script remembers no token. What it gave last stands in the lock's counter.
         counter = await server.say(["GET", prefixed(COUNTER, key)])
         holders[0]["token"] = int(counter) if isinstance(counter, str) and counter.isdigit() else None
-    reply["waiters"] = Waiters(await places(server, prefixed(PLACES, key)) + await without_place(server, key))
-    reply["waiters"].programs = programs
+    placed = await places(server, prefixed(PLACES, key))
+    reply["waiters"] = Waiters(placed, await without_place(server, key), programs)
     return reply
 
 

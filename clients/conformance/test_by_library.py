@@ -106,6 +106,20 @@ class Servers(unittest.IsolatedAsyncioTestCase):
         self.assertTrue(fits({"waiters": 20}, came, {}))
         self.world.drivers = {}
 
+    async def test_a_cluster(self):
+        for backend in ("functions", "script"):
+            was, by_library.BACKEND = by_library.BACKEND, backend
+            self.addCleanup(setattr, by_library, "BACKEND", was)
+            await self.world.start_server(name=backend, cluster=3, module=False)
+            came = [await self.world.say(backend, f"RLOCK.ACQUIRE {key} raw1 60000") for key in "abc"]
+            self.assertTrue(all(isinstance(token, int) for token in came), came)
+            await by_library.run(self.world.servers[f"{backend}1"], "rlock1_acquire", ["b"], ["o", 1000, "PLACE", "one", 60000])
+            await self.world.clusters[backend].move("b", self.world.servers[f"{backend}2"])
+            came = await self.world.say(backend, "RLOCK.INFO b")
+            self.assertTrue(fits({"mode": "exclusive", "waiters": 1, "holders": [{"owner": "raw1", "token": "*"}]}, came, {}), came)
+            self.assertEqual(await by_library.owners(self.world.servers[f"{backend}1"]), [])
+            self.assertEqual(await self.world.say(backend, "RLOCK.RELEASE b raw1"), 0)
+
     async def test_no_counterpart(self):
         await self.start()
         for text in ("RLOCK.WAITERS jobs", "RLOCK.TOP", "RLOCK.ACQUIRE jobs raw 1 BLOCK 0", "INFO rlock",
