@@ -5,6 +5,9 @@ HEAD = """# Which client passes which scenario
 
 `yes`: it passes. `- (fork)`: it does not have what the scenario needs, and makes no claim to.
 `known failure`: it is to pass it, and does not yet.
+A column such as `python (functions)` is that client on servers without the module, by the function
+library or by scripts; `- (module)` there: it cannot hold without the module. `- (no module)`: it is
+about such servers.
 What each scenario shows: `clients/conformance/run --list`; how they are run:
 [conformance](../clients/conformance/README.md). This page is made by
 `clients/conformance/run --table docs/clients-conformance.md`.
