@@ -8,9 +8,11 @@ again and none of them long: who has less time is not held up by who has more, n
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ._backend import Words, is_gone, plain_failure
 from ._clock import now as clock
 from ._protocol import SETNAME
 from ._resp import Failure, Word
@@ -30,21 +32,24 @@ def run_id(reply: Any) -> str:
 class Batch:
     """Those that wait at a moment, and until when. `renewed`: over which connection each was."""
 
-    def __init__(self, waiting: dict[Request, float], renewed: dict[Request, Any], run: str, now: float) -> None:
-        self.waiting, self.renewed, self.run = waiting, renewed, run
+    def __init__(self, waiting: dict[Request, float], renewed: dict[Request, Any], core: Any, now: float) -> None:
+        self.waiting, self.renewed = waiting, renewed
+        self.run: str = core.run
+        self.said: Callable[[Words], Words] = core.said
         self.acks = min(request.ask.acks for request in waiting)
         left = min(SLICE, min(waiting.values()) - now)
         self.ms = max(1, math.ceil(left * 1000))
         self.fresh: list[Request] = []
+        self.lacking: list[Request] = []  # what renews them was not there
 
     def questions(self, connection: Any) -> list[tuple[Word, ...]]:
         """Each is renewed once: another renewal would have to reach the replicas too."""
         self.fresh = [request for request in self.waiting if self.renewed.get(request) is not connection]
-        asked = [request.ask.renew(request.owner, request.ask.lease) for request in self.fresh]
+        asked = [self.said(request.ask.renew(request.owner, request.ask.lease)) for request in self.fresh]
         return [SETNAME, WHO, *asked, ("WAIT", self.acks, self.ms)]
 
     def other_run(self, replies: list[Any]) -> bool:
-        return run_id(replies[1]) != self.run
+        return self.run != run_id(replies[1])
 
     def over(self, replies: list[Any] | None, now: float) -> dict[Request, Exception | None]:
         """Those for whom it is found out; without replies nothing is known, which is not enough."""
@@ -61,8 +66,11 @@ class Batch:
                 why = f"{have} of {ask.acks} replicas have it after {ask.acks_ms} ms"
                 over[request] = Refused("NOREPLICAS", why)
         for request, reply in zip(self.fresh, replies[2:]):
-            if isinstance(reply, Failure):
-                over[request] = Lost("expired", request.ask.name) if reply.code == "NOTHELD" else Refused(*reply)
+            if isinstance(reply, Failure) and is_gone(reply):
+                over.pop(request, None)  # it was not renewed: once more
+                self.lacking.append(request)
+            elif isinstance(reply, Failure):
+                over[request] = Lost("expired", request.ask.name) if reply.code == "NOTHELD" else Refused(*plain_failure(reply))
         return over
 
 
@@ -86,14 +94,18 @@ class Acker:
         self._renewed = {request: self._renewed[request] for request in self._waiting if request in self._renewed}
         if self._waiting:
             self._asking = True
-            batch = Batch(self._waiting, self._renewed, core.run, at)
+            batch = Batch(self._waiting, self._renewed, core, at)
             self._session.loop.aside(self._session.asks(batch), partial(self._asked, batch))
 
     def _asked(self, batch: Batch, replies: list[Any] | None, error: BaseException | None, now: float) -> None:
         self._asking = False
+        over = batch.over(replies, now)
         for request in batch.fresh:
-            self._renewed[request] = self.connection
-        for request, problem in batch.over(replies, now).items():
+            if request not in batch.lacking:
+                self._renewed[request] = self.connection
+        if batch.lacking:
+            self._session.core.find_again(now)
+        for request, problem in over.items():
             self._session.core.acked(request, problem, now)
             self._waiting.pop(request, None)
         if self._session.core.closed:

@@ -80,6 +80,10 @@ class Ask(NamedTuple):
         named = self._named("ACQUIRE", owner, self.lease)
         return (*named, *self.words, *queue, "NOTIFY", channel, tag, *watchdog, "ONCE")
 
+    def attempt(self, owner: str) -> tuple[Word, ...]:
+        """Where there is no module: without what only that knows."""
+        return (*self._named("ACQUIRE", owner, self.lease), *self.words, "ONCE")
+
     def release(self, owner: str, token: int) -> tuple[Word, ...]:
         if len(self.keys) > 1:
             return self._named("RELEASE", owner)

@@ -7,6 +7,8 @@ from typing import Any
 
 from redis import exceptions
 
+from ._backend import Backend
+
 # A session retries by itself, is asked by its own heartbeat, and takes no other messages.
 _NOT_OURS = (
     "client_name",
@@ -43,6 +45,12 @@ def refusal(error: BaseException) -> tuple[str, str] | None:
     if not code:
         code, _, text = text.partition(" ")
     return str(code), text
+
+
+def needed(backend: Any) -> Backend | None:
+    if backend not in (None, "module"):
+        raise ValueError(f'backend: "module", or nothing (whatever the server has), not {backend!r}')
+    return "module" if backend else None
 
 
 def checked(client: Any, kinds: tuple[type, ...], what: str, other: str) -> None:

@@ -11,7 +11,10 @@ from functools import partial
 from typing import Any
 
 from ._acks import WHO, run_id
+from ._ask import fresh_owner
+from ._backend import ONE_NODE, Backend
 from ._holds import ELSEWHERE, Holds
+from ._lines import Lines
 from ._protocol import BROKEN
 from ._resp import Failure
 from ._states import Call, Held, Request, nothing
@@ -20,15 +23,16 @@ from .errors import ConnectionError, Deadlock, Error, HeldByJob, Lost, NotAcquir
 # s: until a server is asked again that has just started, and grants nothing yet; or has to take what
 # ends the last one first.
 NOTYET = 0.5
-ONE_NODE = "this server is a node of a cluster: give Locks a RedisCluster"
-NO_MODULE = "the server has no rlock module: load librlock.so (loadmodule), see the README"
 
 
 class Core(Holds):
     waits_for_start = True
 
-    def __init__(self, timeout: float, place: Callable[[], str | None] | None = None) -> None:
-        super().__init__(timeout, place)
+    def __init__(
+        self, timeout: float, place: Callable[[], str | None] | None = None, need: Backend | None = None
+    ) -> None:
+        super().__init__(timeout, place, need)
+        self.lines = Lines(self)
         self.requests: dict[Request, None] = {}
         self.unsure: list[Request] = []  # granted, and waiting for acks
         self.on_unsure: Callable[[], object] = list
@@ -82,11 +86,26 @@ class Core(Holds):
         if until := self._blocked(request, now):
             self.timers.at(min(until, now + NOTYET), partial(self.resend, request))
             return
-        ask, request.tag, request.sent, request.queued = request.ask, next(self._tags), now, False
+        ask, request.tag, request.queued = request.ask, next(self._tags), False
         self._table[str(request.tag)] = request
+        if self.backend != "module":
+            self._try(request, now)
+            return
+        request.sent = now
         left = max(request.until - now, 0.001) if ask.wait else None
         words = ask.acquire(request.owner, left, self.channel, request.tag)
         self.send(Call(words, partial(self._answered, request, request.tag)), now)
+
+    def _try(self, request: Request, now: float) -> None:
+        """Where there is no module. A release by token is unknown there: so that what ends one hold cannot end the
+        job's next one, each has an owner of its own."""
+        if request.job and not request.job.given and not request.sent:
+            request.owner = fresh_owner()
+        if request.ask.wait:
+            self.lines.join(request, now)
+        else:
+            request.sent = now
+            self.send(Call(request.ask.attempt(request.owner), partial(self._answered, request, request.tag)), now)
 
     @staticmethod
     def _blocked(request: Request, now: float) -> float:
@@ -96,10 +115,11 @@ class Core(Holds):
         """Both, one behind the other: then the owner has nothing, whatever crossed it."""
         if request.sent:
             ask, owner = request.ask, request.owner
-            for words in (ask.cancel(owner), ask.release_all(owner)):
+            cancel = (ask.cancel(owner),) if self.backend in (None, "module") else ()
+            for words in (*cancel, ask.release_all(owner)):
                 self.send(self._ending(request, words, now, waits=True), now)
 
-    def _answered(self, request: Request, tag: int, reply: Any, now: float) -> None:
+    def _answered(self, request: Request, tag: int | None, reply: Any, now: float) -> None:
         if request.tag != tag or request.finished or request.held or reply is BROKEN:
             return
         if isinstance(reply, Failure):
@@ -145,14 +165,13 @@ class Core(Holds):
             self._end(request, Deadlock(text))
         elif code == "MOVED" or (code == "ERR" and "SSUBSCRIBE" in text and not self.place):
             self._end(request, Refused(code, ONE_NODE))
-        elif code == "ERR" and text.lower().startswith("unknown command"):
-            self._end(request, Refused(code, NO_MODULE))
         else:
             self._end(request, Refused(code, text))
 
     def _unasked(self, request: Request) -> None:
         self._table.pop(str(request.tag), None)
         request.tag = None
+        self.lines.leave(request)
 
     def _overdue(self, request: Request, now: float) -> None:
         """Its time is over, or there was no connection for too long."""
@@ -162,6 +181,8 @@ class Core(Holds):
         at = request.until + self.timeout if self.ready and request.queued else request.last
         if now < at:
             self.limit(request, at, partial(self._overdue, request))
+            if request.line:
+                self.lines.last_try(request, now)
             return
         why = "no answer" if self.ready else self.trouble or "it takes too long"
         error: Error = ConnectionError(f"no connection to the server: {why}")
@@ -177,6 +198,7 @@ class Core(Holds):
 
     def _end(self, request: Request, error: Exception | None, notify: bool = True) -> None:
         request.finished, request.error = True, error
+        self.lines.leave(request)
         self.timers.cancel(request.timer)
         self.requests.pop(request, None)
         if not request.held:
@@ -195,6 +217,7 @@ class Core(Holds):
         held = Held(request, token)
         request.held, self.holds[held] = held, None
         del self.requests[request]  # it is always in one of the two
+        self.lines.leave(request)
         self._table[str(request.tag)] = held
         for key in ask.keys:
             self.holders[key] = held
@@ -202,6 +225,9 @@ class Core(Holds):
             held.ends = now + ask.max
             held.timer = self.timers.at(held.ends, partial(self._max, held))
         if ask.watchdog:
+            if self.backend != "module":
+                held.deadline = request.sent + ask.lease / 1000
+                self._keep(held, now)
             self._check(request, now)
         elif waited:  # how much of the lease is gone nobody knows: count from a renewal
             self._until(held, now + ask.lease / 1000)
@@ -267,12 +293,29 @@ class Core(Holds):
         for request in list(self.requests):
             self._send_request(request, now)
 
+    def _going_over(self, now: float) -> None:
+        if self.backend == "module":
+            self.lines.dissolve(now)
+        for held in self.holds:
+            held.outlived = True  # the module does not know its token
+            if held.request.ask.watchdog and not held.kept and self.backend != "module":
+                self._keep(held, now)
+        for request in self.requests:
+            self._unasked(request)
+
+    def _heard(self, channel: bytes, now: float) -> None:
+        self.lines.message(channel, now)
+
+    def _deaf(self, channel: bytes, now: float) -> None:
+        self.lines.deaf(channel, now)
+
     def _broken(self, now: float) -> None:
         self._table.clear()
+        self.lines.clear()
         self.run = ""
         for request in self.requests:
             request.tag = None
-        for held in [held for held in self.holds if held.request.ask.watchdog]:
+        for held in [held for held in self.holds if held.request.ask.watchdog and not held.kept]:
             self.add_pending(self._freed(held.request, now), now)
             self._lost(held, "connection", now)
         for held in self.holds:

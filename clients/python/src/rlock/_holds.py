@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from ._ask import Ask, ms_up
+from ._backend import Backend
 from ._protocol import BROKEN, Protocol
 from ._resp import Failure, Word
 from ._states import Call, Held, Pending, Request
@@ -18,11 +19,19 @@ from .errors import ConnectionError, Lost, Refused
 PLACE = 15.0
 # Of a node of a cluster: it has not all of the slot.
 ELSEWHERE = ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN")
+LATER = ("TRYAGAIN", "CLUSTERDOWN")  # which may mend before the lease is over
+
+
+def counted_keys(reply: Any) -> float:
+    """How many holds MRELEASE says it has ended."""
+    return reply if isinstance(reply, int) else math.inf
 
 
 class Holds(Protocol):
-    def __init__(self, timeout: float, place: Callable[[], str | None] | None = None) -> None:
-        super().__init__(timeout, place)
+    def __init__(
+        self, timeout: float, place: Callable[[], str | None] | None = None, need: Backend | None = None
+    ) -> None:
+        super().__init__(timeout, place, need)
         self.moved: list[Request | Call] = []  # for whoever has their slot now
         self.on_moved: Callable[[], object] = list
         self.holds: dict[Held, None] = {}
@@ -104,8 +113,10 @@ class Holds(Protocol):
             if reply is not BROKEN:
                 self._tidied(call, reply, now)
             if isinstance(reply, Failure):
-                why = self._gone(reply)
+                why = self._gone(reply, held)
                 self._finish(pending, Lost(why, ask.name) if why else Refused(*reply))
+            elif held.kept and counted_keys(reply) < len(ask.keys) > 1 and not pending.error:
+                self._finish(pending, Lost("deleted", ask.name))  # the server released fewer than it was to
             elif held.reason and not pending.error:  # notified before the reply
                 self._finish(pending, Lost(held.reason, ask.name))
             else:
@@ -145,7 +156,7 @@ class Holds(Protocol):
         if held.ends is not None and held.ends <= now:
             return "max"
         dead = self.connected and self._dead_at() <= now and not self._stood_still(now)
-        return "connection" if held.request.ask.watchdog and dead else None
+        return "connection" if held.request.ask.watchdog and dead and not held.kept else None
 
     def lose(self, held: Held, reason: str, now: float) -> None:
         """The program has seen it so."""
@@ -163,49 +174,118 @@ class Holds(Protocol):
             if held.reason:
                 then(Lost(held.reason, held.request.ask.name), now)
             elif isinstance(reply, Failure):
-                if why := self._gone(reply):
+                if why := self._gone(reply, held):
                     self._lost(held, why, now)
                 then(Lost(why, held.request.ask.name) if why else Refused(*reply), now)
             elif reply is BROKEN:
-                if held.request.ask.watchdog:
+                if held.request.ask.watchdog and not held.kept:
                     then(Lost("connection", held.request.ask.name), now)
             else:
                 if not held.over:
                     self.beat.add(held.request.ask.counted(lease), now)
                     self.beat.remove(held.request.ask.counted(held.lease))
                     held.lease = lease
-                    if not held.request.ask.watchdog:
+                    if held.kept:
+                        self._keep_until(held, call.sent + lease / 1000, now)
+                    elif not held.request.ask.watchdog:
                         self._until(held, call.sent + lease / 1000)
                 then(None, now)
 
         # It is idempotent: the owner holds it once, or not at all.
-        again = None if held.request.ask.watchdog else words
+        again = None if held.request.ask.watchdog and not held.kept else words
         call = Call(words, answered, again, until=now + max(self.timeout, held.lease / 1000))
         held.renewing = lease
         self.send(call, now)
 
     def _regain(self, held: Held, now: float) -> None:
         """On a new channel: asks whether the hold is still there, and subscribes to its loss. Its
-        end stays where it is; that of one with watchdog is the server's."""
+        end stays where it is; that of one with watchdog is the server's, from now on if it has the module."""
+        if held.kept and self.backend != "module":
+            self._renew_kept(held, now)
+            return
         tag, owner = next(self._tags), held.request.owner
         self._table.pop(str(held.tag), None)
         self._table[str(tag)] = held
         held.tag, lease = tag, held.renewing or held.lease
-        if held.deadline is not None and not held.renewing:
+        if held.deadline is not None and not held.renewing and not held.kept:
             lease = ms_up(held.deadline - now)
+        watched = held.request.ask.watchdog and len(held.request.ask.keys) == 1  # of several nobody but we
 
         def answered(reply: Any, now: float) -> None:
-            if isinstance(reply, Failure) and reply.code != "CLUSTERDOWN" and (why := self._gone(reply)):
+            if isinstance(reply, Failure):
+                if reply.code != "CLUSTERDOWN" and (why := self._gone(reply, held)):
+                    self._lost(held, why, now)
+            elif reply is not BROKEN and held.kept and not (held.reason or held.over):
+                held.outlived = True  # the module does not know its token
+                self._keep_until(held, call.sent + lease / 1000, now)
+                if watched and self.backend == "module":
+                    self._let_go(held)
+
+        words = (*held.request.ask.renew(owner, lease), "NOTIFY", self.channel, tag)
+        call = Call((*words, "WATCHDOG") if watched else words, answered)
+        self.send(call, now)
+
+    # Without the module nobody renews a hold with watchdog but the session.
+
+    def _keep(self, held: Held, now: float) -> None:
+        held.kept = True
+        lease = held.renewing or held.lease
+        if held.deadline is None:  # the server has renewed it until now
+            held.deadline = now + lease / 1500
+        self._keep_until(held, held.deadline, now)
+
+    def _keep_until(self, held: Held, deadline: float, now: float) -> None:
+        """Is renewed every third of its lease: all holds of a lease at the same moments, in one pipeline."""
+        held.deadline = deadline
+        step = held.lease / 12000
+        self._look_at(held, max(math.floor((now + 4 * step) / step) * step, now + 3 * step))
+
+    def _look_at(self, held: Held, at: float) -> None:
+        assert held.deadline is not None
+        self.timers.cancel(held.pace)
+        held.pace = self.timers.at(min(at, held.deadline), partial(self._kept, held))
+
+    def _let_go(self, held: Held) -> None:
+        """The server renews it from now on."""
+        held.kept, held.deadline = False, None
+        self.timers.cancel(held.pace)
+
+    def _kept(self, held: Held, now: float) -> None:
+        assert held.deadline is not None
+        if now < held.deadline:
+            self._renew_kept(held, now)
+            self._look_at(held, now + held.lease / 6000)  # if there is no answer
+        elif now < self.read_until:
+            held.pace = self.timers.at(self.read_until, partial(self._kept, held))
+        else:
+            self._past(held, now)
+
+    def _renew_kept(self, held: Held, now: float) -> None:
+        assert held.deadline is not None
+        lease = held.renewing or held.lease
+
+        def answered(reply: Any, now: float) -> None:
+            if held.over or held.reason or not held.kept or reply is BROKEN:
+                return
+            if not isinstance(reply, Failure):
+                self._keep_until(held, call.sent + lease / 1000, now)
+            elif reply.code not in LATER and (why := self._gone(reply, held)):
                 self._lost(held, why, now)
 
-        words = held.request.ask.renew(owner, lease)
-        self.send(Call((*words, "NOTIFY", self.channel, tag), answered), now)
+        call = Call(held.request.ask.renew(held.request.owner, lease), answered, until=held.deadline)
+        if self.ready:
+            self.beat.asked(now)
+            self.send(call, now)
+        elif self.place and self.failing:  # perhaps another node has its slot now
+            call.again = call.words
+            self._move(call)
 
-    def _gone(self, reply: Failure) -> str | None:
+    def _gone(self, reply: Failure, held: Held) -> str | None:
         """Why there is no such hold; None: that is not what it says."""
         if self.place and reply.code in ELSEWHERE:
             return "moved"
-        return {"NOTHELD": "expired", "WRONGTYPE": "overwritten"}.get(reply.code)
+        gone = "deleted" if held.kept else "expired"
+        return {"NOTHELD": gone, "WRONGTYPE": "overwritten"}.get(reply.code)
 
     def _until(self, held: Held, deadline: float) -> None:
         self.timers.cancel(held.timer)
@@ -253,14 +333,14 @@ class Holds(Protocol):
             self._table.pop(str(held.tag), None)
             self.beat.remove(held.request.ask.counted(held.lease))
         self.timers.cancel(held.timer)
+        self.timers.cancel(held.pace)
         if held.request.job:
             held.request.job.give(held.request)
 
-    @staticmethod
-    def _release_words(held: Held, ask: Ask) -> tuple[Word, ...]:
-        """By its token; but another run of the server need not know that."""
-        owner = held.request.owner
-        return ask.release_all(owner) if held.outlived else ask.release(owner, held.token)
+    def _release_words(self, held: Held, ask: Ask) -> tuple[Word, ...]:
+        """By its token; but another run of the server need not know that. (The library asks for none.)"""
+        owner, strange = held.request.owner, held.outlived and self.backend in (None, "module")
+        return ask.release_all(owner) if strange else ask.release(owner, held.token)
 
     def _freed(self, request: Request, now: float) -> Call:
         call = self._ending(request, request.ask.release_all(request.owner), now)

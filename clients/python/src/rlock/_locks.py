@@ -8,12 +8,13 @@ import weakref
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 import redis
 
 from ._ask import Ask, Duration, Keys, Options, ask, socket_time
-from ._connect import checked, maker
+from ._backend import Backend
+from ._connect import checked, maker, needed
 from ._hold import Hold, Scope, taken
 from ._router import ClusterRouter, Router
 from ._slots import PAUSE
@@ -78,13 +79,17 @@ class Locks(_Takes, Unique):
 
     client: a `redis.Redis` or `redis.RedisCluster`, whose address, TLS and credentials are used.
     timeout: how long to connect for, and to wait for an answer, in seconds or a `timedelta`.
+    backend: "module": a server without the module is refused. Otherwise the locks are kept there by a function
+        library or a script, which can do less.
     """
 
-    def __init__(self, client: Client, *, timeout: Duration = 5) -> None:
+    def __init__(
+        self, client: Client, *, timeout: Duration = 5, backend: Literal["module"] | None = None
+    ) -> None:
         checked(client, (redis.Redis, redis.RedisCluster), "Locks", "rlock.asyncio.Locks")
         self._timeout = limit = socket_time(timeout, "timeout")
         self._closed = False
-        self._loops = Loops(_router(client, limit))
+        self._loops = Loops(_router(client, limit, needed(backend)))
         weakref.finalize(self, self._loops.abandon).atexit = False
 
     def _home(self) -> Locks:
@@ -92,6 +97,11 @@ class Locks(_Takes, Unique):
 
     def job(self) -> Job:
         return Job(self)
+
+    @property
+    def backend(self) -> Backend | None:
+        """What the server has: "module", "functions" or "script"; None: not known (yet)."""
+        return self._loops.backend
 
     def close(self) -> None:
         """Releases every hold, ends every wait, closes the connection. Waits for the server's answers
@@ -113,10 +123,10 @@ class Locks(_Takes, Unique):
         self.close()
 
 
-def _router(client: Any, timeout: float) -> Callable[[Loop], Router]:
+def _router(client: Any, timeout: float, need: Backend | None) -> Callable[[Loop], Router]:
     if isinstance(client, redis.RedisCluster):
-        return partial(ClusterRouter, client, partial(_read_slots, client), timeout)
-    return partial(Router, maker(client.connection_pool, timeout), timeout)
+        return partial(ClusterRouter, client, partial(_read_slots, client), timeout, need)
+    return partial(Router, maker(client.connection_pool, timeout), timeout, need)
 
 
 def _read_slots(client: Any) -> None:

@@ -7,18 +7,31 @@ wherever it comes, and waits for what the step has finished; it touches nothing 
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from ._acks import Acker, Batch
+from ._backend import WITHOUT, Backend
 from ._clock import Timers, now
 from ._connect import refusal
 from ._core import Core
 from ._states import Pending
 
+log = logging.getLogger("rlock")
+
+LESS: list[Backend] = ["module", "functions", "script"]
+
 Step = Callable[[float], object]
 Then = Callable[[Any, Any, float], object]  # a result, or an error, and when
+
+
+def backend_of(all_of_them: Iterable[Backend | None]) -> Backend | None:
+    """Of several servers what the one with the least has."""
+    known = [backend for backend in all_of_them if backend]
+    return max(known, key=LESS.index, default=None)
 
 
 class BaseSession:
@@ -27,6 +40,8 @@ class BaseSession:
     def __init__(self, loop: Any, make: Callable[[], Any], core: Core) -> None:
         self.loop, self.make, self.core = loop, make, core
         self.acker = Acker(self)
+        self.said: Backend | None = None  # in the log
+        core.on_backend = self._log_backend
         core.on_unsure = self.acker.wanted
         self.connection: Any = None
 
@@ -79,6 +94,13 @@ class BaseSession:
         if self.core.connected or self.core.drop:
             self.core.ended(at, "")
 
+    def _log_backend(self) -> None:
+        """Once for each change, of however many servers."""
+        was, self.said = self.said, self.core.backend
+        others = [session.said for session in self.loop.sessions if session is not self]
+        if self.said not in (None, "module", was, *others):
+            self.loop.later(partial(log.warning, WITHOUT, self.said))
+
     # Of the face.
 
     def connect(self) -> None:
@@ -102,6 +124,10 @@ class BaseLoop:
         self.sessions: list[Any] = []
         self.timers = Timers()  # of those that are no session
         self._closing: list[Pending] = []
+
+    @property
+    def backend(self) -> Backend | None:
+        return backend_of(session.core.backend for session in self.sessions)
 
     def settle(self) -> None:
         """Until nothing follows from what was done."""

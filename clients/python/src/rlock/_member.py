@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Optional
 
 from ._ask import Ask
+from ._backend import Backend
 from ._core import Core
 from ._protocol import BROKEN
 from ._resp import Failure
@@ -47,8 +48,8 @@ class MemberCore(Core):
 
     waits_for_start = False
 
-    def __init__(self, timeout: float) -> None:
-        super().__init__(timeout)
+    def __init__(self, timeout: float, need: Backend | None = None) -> None:
+        super().__init__(timeout, None, need)
         self._probing = False  # somebody wanted a connection, and did not wait for it
 
     @property
@@ -94,7 +95,7 @@ class MemberCore(Core):
                 self._until(held, call.sent + held.lease / 1000)
                 self.calls.append(partial(then, reply, call.sent))
             elif isinstance(reply, Failure):
-                if why := self._gone(reply):
+                if why := self._gone(reply, held):
                     self._lost(held, why, now)
                 else:
                     assert member.request

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from ._ask import NAME, fresh_channel
+from ._backend import PROBE, Backend, Search, Words, is_gone, is_ours, plain_failure, said, search
 from ._beat import Beat
 from ._clock import Timers
 from ._resp import Failure, Parser, Push, encode
@@ -24,14 +25,25 @@ NO_MASTER = ("READONLY", "MASTERDOWN", "LOADING")
 BACKOFF = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # s, before each attempt to reconnect
 # s: later than that is only a process that was paused; and so long is read what has come meanwhile.
 LATE = 0.1
+FIND = 60.0  # s: without the module the server is asked again whether it has it: to load it drops no connection
+# How often a command is sent again for that what it calls was not there.
+TRIES = 5
 BROKEN = object()  # in the place of a reply: the connection broke before it came
 SETNAME = ("CLIENT", "SETNAME", NAME)  # so that CLIENT LIST says what it is
 
 
 class Protocol:
-    def __init__(self, timeout: float, place: Callable[[], str | None] | None = None) -> None:
+    def __init__(
+        self, timeout: float, place: Callable[[], str | None] | None = None, need: Backend | None = None
+    ) -> None:
         self.timeout = timeout
         self.place = place  # in a cluster: a hash tag in a slot of this node, for the channel
+        self.need = need  # nothing else will do
+        self.backend: Backend | None = None  # what the server has; None: not known
+        self.on_backend: Callable[[], object] = list
+        self.waiting: list[Call] | None = None  # for it to be found out anew, on the same connection
+        self._search: Search | None = None
+        self._find_at = math.inf
         self.out = bytearray()
         self.calls: deque[Callable[[], object]] = deque()
         self.timers = Timers()
@@ -45,6 +57,7 @@ class Protocol:
         self.drop: str | None = None  # why the connection is to be closed
         self.trouble = ""  # why there was no connection the last time
         self.channel = ""
+        self._subscribed = False
         self.flight: deque[Call] = deque()
         self.pending_commands: list[Call] = []  # first of all on the next connection
         self.refused: deque[Call] = deque()  # to be retried in a moment
@@ -64,11 +77,9 @@ class Protocol:
         self.connecting, self.connected, self.drop = False, True, None
         self._parser, self._began = Parser(), now
         self.beat.start(now)
-        naming = Call(SETNAME, lambda reply, now: None)  # who may not name it has no name
-        naming.sent = now
-        self.flight.append(naming)
-        self.out += encode(SETNAME)
-        self._subscribe()
+        self._say(Call(SETNAME, lambda reply, now: None), now)  # who may not name it has no name
+        self._subscribe(now)
+        self._find(now)
 
     def receive(self, data: bytes, now: float) -> None:
         # What comes too late is no proof, unless it lay there while this process itself was paused.
@@ -85,23 +96,27 @@ class Protocol:
                 self._pushed([item if isinstance(item, bytes) else b"" for item in reply.items], now)
             elif not self.flight:
                 self.drop = f"{reply.code} {reply.text}" if isinstance(reply, Failure) else "a reply to nothing"
-                if isinstance(reply, Failure) and reply.code not in NO_MASTER:
-                    self._never(reply.code, reply.text, now)
             elif isinstance(reply, Failure) and reply.code in NO_MASTER:
                 self.drop = f"{reply.code} {reply.text}"
             else:
                 call = self.flight.popleft()
                 self.beat.proved(call.sent)
+                if isinstance(reply, Failure) and self.ready:
+                    if is_ours(call.words) and is_gone(reply) and call.tries < TRIES:
+                        self._lacking(call, now)
+                        continue
+                    reply = plain_failure(reply)
                 (call.answered or partial(self._tidied, call))(reply, now)
 
     def ended(self, now: float, why: str) -> None:
         """The connection is closed, or there was none. What an exception has left of it is
         done when it is called again."""
         self.connecting = self.connected = self.ready = self.homeless = False
+        waiting, self.waiting, self.backend, self._search = deque(self.waiting or ()), None, None, None
         self.trouble = self.drop or why
         self.drop = None
         self.out.clear()
-        for calls in (self.flight, self.refused):
+        for calls in (self.flight, waiting, self.refused):
             while calls:
                 call = calls.popleft()
                 if call.answered:
@@ -130,7 +145,10 @@ class Protocol:
             self.drop = "the server does not answer"
         elif self.ready and now >= self.beat.ask_at():
             self.beat.asked(now)
-            self.send(Call(("PING",), self._ponged), now)
+            self._say(Call(("PING",), self._ponged), now)
+        if self.ready and now >= self._find_at:
+            self._find_at = now + FIND
+            self._say(Call(PROBE, self._looked), now)
         if self.refused and now >= self._again_at:
             for _ in range(len(self.refused)):
                 call = self.refused.popleft()
@@ -162,7 +180,7 @@ class Protocol:
         if self.connected:
             due = min(due, self._dead_at())
             if self.ready:
-                due = min(due, self.beat.ask_at())
+                due = min(due, self.beat.ask_at(), self._find_at)
             if self.refused:
                 due = min(due, self._again_at)
         elif self.busy and not self.connecting:
@@ -179,12 +197,20 @@ class Protocol:
     # For the session's own use.
 
     def send(self, call: Call, now: float) -> None:
-        if self.ready:
-            call.sent = now
-            self.flight.append(call)
-            self.out += encode(call.words)
+        if self.waiting is not None:
+            self.waiting.append(call)
+        elif self.ready:
+            self._say(call, now)
         elif call.again is not None:
             self.add_pending(call, now)
+
+    def _say(self, call: Call, now: float) -> None:
+        call.sent = now
+        self.flight.append(call)
+        self.out += encode(self.said(call.words))
+
+    def said(self, words: Words) -> Words:
+        return said(words, self.backend, self.place is not None)
 
     def add_pending(self, call: Call, now: float) -> None:
         """First of all on the next connection."""
@@ -216,34 +242,124 @@ class Protocol:
         if reply is not BROKEN and not isinstance(reply, Failure):
             self.worked()
 
-    def _subscribe(self) -> None:
-        self.channel = fresh_channel()
-        if self.place is None:
-            self.out += encode(("SUBSCRIBE", self.channel))
-        elif tag := self.place():
+    def _subscribe(self, now: float) -> None:
+        self.channel, self._subscribed = fresh_channel(), False
+        if self.place:
+            tag = self.place()
+            if not tag:
+                self.drop = "the node serves no slot"
+                return
             self.channel += f":{{{tag}}}"
-            self.out += encode(("SSUBSCRIBE", self.channel))
-        else:
-            self.drop = "the node serves no slot"
+        self.listen(self.channel.encode(), self._listens, now)
+
+    def listen(self, channel: bytes, then: Callable[[Any, float], object], now: float) -> None:
+        self._say(Call(("SSUBSCRIBE" if self.place else "SUBSCRIBE", channel), then), now)
+
+    def leave(self, channel: bytes, now: float) -> None:
+        self._say(Call(("SUNSUBSCRIBE" if self.place else "UNSUBSCRIBE", channel), lambda reply, now: None), now)
+
+    def _listens(self, reply: Any, now: float) -> None:
+        if isinstance(reply, Failure):
+            self._refused(reply, now)
+        elif reply is not BROKEN:
+            self._subscribed = True
+            self._get_ready(now)
+
+    def _refused(self, why: Failure, now: float) -> None:
+        self.drop = f"{why.code} {why.text}"
+        self._never(why.code, why.text, now)
+
+    # What the server has.
+
+    def _find(self, now: float) -> None:
+        self._search = search(self.place is None, self.need)
+        self._searched(None, now)
+
+    def _searched(self, reply: Any, now: float) -> None:
+        if reply is BROKEN or self._search is None:
+            return
+        try:
+            words = self._search.send(reply)
+            self._say(Call(words, self._searched), now)
+        except StopIteration as end:
+            self._search = None
+            if isinstance(end.value, Failure):
+                self._refused(end.value, now)
+            else:
+                self._found(end.value, now)
+
+    def _found(self, backend: Backend, now: float) -> None:
+        was, self.backend = self.backend, backend
+        waiting, self.waiting = self.waiting, None
+        self._find_at = math.inf if backend == "module" else now + FIND
+        if backend != was:
+            self.calls.append(self.on_backend)
+        if waiting is None:
+            self._get_ready(now)
+        elif backend == was:
+            for call in waiting:
+                self.send(call, now)
+        else:  # as on a new connection, but that nothing is lost
+            self._going_over(now)
+            for call in waiting:
+                if call.answered:
+                    call.answered(BROKEN, now)
+                if call.again is not None:
+                    call.words = call.again
+                    self.send(call, now)
+            self._open(now)
+
+    def _looked(self, reply: Any, now: float) -> None:
+        if isinstance(reply, Failure) or (reply is not BROKEN and reply and reply[0]):
+            self.find_again(now)
+
+    def find_again(self, now: float) -> None:
+        """What is to be sent meanwhile waits."""
+        if self.ready and self.waiting is None:
+            self.waiting = []
+            self._find(now)
+
+    def _lacking(self, call: Call, now: float) -> None:
+        """What it called is not there any more. So it is found out what is there, and what was sent is sent once
+        more, in its order."""
+        call.tries += 1
+        self.find_again(now)
+        assert self.waiting is not None
+        self.waiting.append(call)
 
     def subscribe_again(self, now: float) -> None:
         """The slot of the channel has gone to another node: by another channel."""
         if self.homeless:
             self.homeless, self._began = False, now
-            self._subscribe()
+            self._subscribe(now)
 
     def _pushed(self, items: list[bytes], now: float) -> None:
         kind = items[0]
-        if kind in (b"subscribe", b"ssubscribe"):
-            self._subscribed(now)
+        if self.flight and kind.endswith(b"subscribe") and self._asked(kind, items[1]):
+            call = self.flight.popleft()
+            self.beat.proved(call.sent)
+            if call.answered:
+                call.answered(None, now)
+        elif kind == b"sunsubscribe" and items[1] != self.channel.encode():
+            self._deaf(items[1], now)
         elif kind == b"sunsubscribe" and self.ready:
             self.ready, self.homeless, self._began = False, True, now
             self._unsubscribed(now)
         elif kind in (b"message", b"smessage") and len(items) == 3:
+            if items[1] != self.channel.encode():
+                self._heard(items[1], now)
+                return
             word, tag, *rest = items[2].decode(errors="replace").split(" ", 2)
             self._notified(word, tag, rest[0] if rest else "", now)
 
-    def _subscribed(self, now: float) -> None:
+    def _asked(self, kind: bytes, channel: bytes) -> bool:
+        """Whether that is the next reply."""
+        words = self.flight[0].words
+        return words[0] == kind.decode().upper() and words[1] == channel
+
+    def _get_ready(self, now: float) -> None:
+        if not self._subscribed or not self.backend:
+            return
         self.ready = True
         while self.pending_commands:
             call = self.pending_commands.pop(0)
@@ -256,6 +372,12 @@ class Protocol:
     def _open(self, now: float) -> None: ...
 
     def _broken(self, now: float) -> None: ...
+
+    def _going_over(self, now: float) -> None: ...
+
+    def _heard(self, channel: bytes, now: float) -> None: ...
+
+    def _deaf(self, channel: bytes, now: float) -> None: ...
 
     def _unsubscribed(self, now: float) -> None: ...
 

@@ -8,13 +8,14 @@ import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import redis
 
 from ._ask import Ask, Duration, Key, ask, socket_time
+from ._backend import Backend
 from ._clock import Timer, now
-from ._connect import checked, maker
+from ._connect import checked, maker, needed
 from ._hold import Hold, Scope, taken
 from ._majority import Majority
 from ._member import MemberCore
@@ -70,10 +71,10 @@ class Runner:
 class Servers(Router):
     """Several servers, and a `Runner` for each request."""
 
-    def __init__(self, clients: list[Any], timeout: float, loop: Any) -> None:
-        super().__init__(None, timeout, loop)
+    def __init__(self, clients: list[Any], timeout: float, need: Backend | None, loop: Any) -> None:
+        super().__init__(None, timeout, need, loop)
         for client in clients:
-            loop.session(maker(client.connection_pool, timeout), MemberCore(timeout))
+            loop.session(maker(client.connection_pool, timeout), MemberCore(timeout, need))
 
     def _place(self, request: Request, at: float) -> None:
         runner = Runner(self._loop, self._timeout)
@@ -115,12 +116,15 @@ class Quorum(BaseQuorum):
     clients: a `redis.Redis` for each server, an odd number of them. All programs that share a
         lock name the same servers, in the same order, and never take it at one of them alone.
     timeout: how long to connect for, and to wait for an answer, in seconds or a `timedelta`.
+    backend: "module": a server without the module is refused.
     """
 
-    def __init__(self, clients: Iterable[redis.Redis], *, timeout: Duration = 2) -> None:
+    def __init__(
+        self, clients: Iterable[redis.Redis], *, timeout: Duration = 2, backend: Literal["module"] | None = None
+    ) -> None:
         named = self._checked(clients, redis.Redis, redis.RedisCluster, "rlock.asyncio.Quorum")
         self._timeout = limit = socket_time(timeout, "timeout")
-        self._loops = Loops(partial(Servers, named, limit))
+        self._loops = Loops(partial(Servers, named, limit, needed(backend)))
         self._closed = False
         weakref.finalize(self, self._loops.abandon).atexit = False
 

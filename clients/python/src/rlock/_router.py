@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Union
 
+from ._backend import Backend
 from ._connect import refusal
 from ._core import Core
 from ._slots import NODE_WAIT, key_in, node_of, tag_at
@@ -15,11 +16,11 @@ from .errors import ConnectionError, Error, Refused
 class Router:
     """One server, one session."""
 
-    def __init__(self, make: Callable[[], Any] | None, timeout: float, loop: Any) -> None:
-        self._loop, self._timeout = loop, timeout
+    def __init__(self, make: Callable[[], Any] | None, timeout: float, need: Backend | None, loop: Any) -> None:
+        self._loop, self._timeout, self._need = loop, timeout, need
         self._closed = False
         if make:
-            self._core = loop.session(make, Core(timeout)).core
+            self._core = loop.session(make, Core(timeout, None, need)).core
 
     def ask(self, request: Request, at: float) -> None:
         if request.finished:
@@ -46,8 +47,10 @@ One = Union[Request, Call]
 class ClusterRouter(Router):
     """A session for each node. What has to go to another one waits here for the slots to be read."""
 
-    def __init__(self, client: Any, read: Callable[[], Any], timeout: float, loop: Any) -> None:
-        super().__init__(None, timeout, loop)
+    def __init__(
+        self, client: Any, read: Callable[[], Any], timeout: float, need: Backend | None, loop: Any
+    ) -> None:
+        super().__init__(None, timeout, need, loop)
         self._client, self._read = client, read
         self._cores: dict[str, Core] = {}
         self._nowhere: list[tuple[One, float]] = []  # since when
@@ -74,7 +77,7 @@ class ClusterRouter(Router):
     def _at(self, node: Any) -> Core:
         core = self._cores.get(node.name)
         if core is None:
-            core = Core(self._timeout, lambda: tag_at(self._client, node.name))
+            core = Core(self._timeout, lambda: tag_at(self._client, node.name), self._need)
             core.on_moved = self._wanted
             self._cores[node.name] = core
             self._loop.session(self._loop.maker_at(self._client, node, self._timeout), core)

@@ -42,13 +42,14 @@ class Pending:
 class JobState:
     """One owner, and what it holds or waits for: at most once for each key."""
 
-    __slots__ = ("ending", "keys", "owner", "pid")
+    __slots__ = ("ending", "given", "keys", "owner", "pid")
 
     def __init__(self, owner: str = "") -> None:
         """Without one it is drawn at the first use: an image of a process that is started twice may
         have the job in it already."""
         self.pid = os.getpid()
         self.owner = owner
+        self.given = bool(owner)
         self.keys: dict[bytes, Request] = {}
         self.ending: dict[bytes, list[Call]] = {}  # said, and not taken by the server yet
 
@@ -96,7 +97,7 @@ class JobState:
 class Request(Pending):
     """One acquisition under way; `held` is what it became."""
 
-    __slots__ = ("ask", "held", "home", "job", "last", "owner", "queued", "sent", "tag", "until")
+    __slots__ = ("ask", "held", "home", "job", "last", "line", "owner", "queued", "sent", "tag", "until")
 
     def __init__(self, ask: Ask, job: JobState | None = None) -> None:
         super().__init__()
@@ -109,6 +110,7 @@ class Request(Pending):
         self.until = 0.0  # the end of its wait
         self.last = 0.0  # when it is given up for want of a connection
         self.held: Held | None = None
+        self.line: Any = None  # without the module: where it waits
         self.home: Any = None  # the session that it is with; None: not yet, or just moving
 
     def begin(self, now: float, timeout: float) -> None:
@@ -143,7 +145,7 @@ class Held:
     """A hold, from its grant to its end."""
 
     __slots__ = (
-        *("deadline", "ends", "given", "lease", "listeners", "more", "outlived", "over", "reason"),
+        *("deadline", "ends", "given", "kept", "lease", "listeners", "more", "outlived", "over", "pace", "reason"),
         *("renewing", "request", "seen", "tag", "timer", "token"),
     )
 
@@ -152,7 +154,9 @@ class Held:
         self.token = token
         self.tag = request.tag
         self.lease = request.ask.lease  # ms
-        self.deadline: float | None = None  # without watchdog
+        self.kept = False  # with watchdog, and nobody renews it but the session
+        self.pace: Timer | None = None
+        self.deadline: float | None = None  # without watchdog, or kept
         self.ends: float | None = None  # with `max`
         self.renewing: int | None = None  # ms: a renewal to this has no reply yet
         self.outlived = False  # the connection that took it is gone
@@ -168,7 +172,7 @@ class Held:
 class Call:
     """A command on its way. `again` is what is sent on the next connection if this one breaks."""
 
-    __slots__ = ("again", "answered", "ends", "job", "lasts", "sent", "until", "words")
+    __slots__ = ("again", "answered", "ends", "job", "lasts", "sent", "tries", "until", "words")
 
     def __init__(
         self,
@@ -184,6 +188,7 @@ class Call:
         self.until = until  # afterwards there is nothing to retry
         self.lasts = lasts  # nor so long after the connection has ended
         self.sent = 0.0
+        self.tries = 0  # what it called was not there
         self.job: JobState | None = None  # whose next request for these keys comes after it
         self.ends: tuple[bytes, ...] = ()
 

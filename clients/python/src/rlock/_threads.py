@@ -23,6 +23,7 @@ from functools import partial
 from typing import Any
 
 from ._acks import Batch
+from ._backend import Backend
 from ._callbacks import Callbacks
 from ._clock import now
 from ._connect import maker
@@ -343,6 +344,11 @@ class Loops:
         except BaseException:
             loop.post(step)
             raise
+
+    @property
+    def backend(self) -> Backend | None:
+        loop = self._all.get(os.getpid())
+        return loop.backend if loop and not loop.forked else None
 
     def abandon(self) -> None:
         """Like close, from the garbage collector: nobody waits."""

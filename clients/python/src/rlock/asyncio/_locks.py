@@ -8,12 +8,14 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 import redis.asyncio
 
 from .._ask import Ask, Duration, Keys, Options, ask, socket_time
-from .._connect import checked, maker
+from .._backend import Backend
+from .._connect import checked, maker, needed
+from .._loop import backend_of
 from .._router import ClusterRouter, Router
 from .._slots import PAUSE
 from .._states import JobState, Pending, Request, Unique
@@ -77,12 +79,16 @@ class Locks(_Takes, Unique):
 
     client: a `redis.asyncio.Redis` or `RedisCluster`, whose address, TLS and credentials are used.
     timeout: how long to connect for, and to wait for an answer, in seconds or a `timedelta`.
+    backend: "module": a server without the module is refused. Otherwise the locks are kept there by a function
+        library or a script, which can do less.
     """
 
-    def __init__(self, client: Client, *, timeout: Duration = 5) -> None:
+    def __init__(
+        self, client: Client, *, timeout: Duration = 5, backend: Literal["module"] | None = None
+    ) -> None:
         checked(client, (redis.asyncio.Redis, redis.asyncio.RedisCluster), "rlock.asyncio.Locks", "rlock.Locks")
         limit = socket_time(timeout, "timeout")
-        self._loops = Loops(_router(client, limit), limit)
+        self._loops = Loops(_router(client, limit, needed(backend)), limit)
         weakref.finalize(self, self._loops.abandon).atexit = False
 
     def _home(self) -> Locks:
@@ -90,6 +96,11 @@ class Locks(_Takes, Unique):
 
     def job(self) -> Job:
         return Job(self)
+
+    @property
+    def backend(self) -> Backend | None:
+        """What the server has: "module", "functions" or "script"; None: not known (yet)."""
+        return self._loops.backend
 
     async def close(self) -> None:
         """Releases every hold, ends every wait, closes the connection. Waits for the server's answers
@@ -142,16 +153,20 @@ class Loops:
         if waits:
             await asyncio.wait(waits, timeout=self._timeout)
 
+    @property
+    def backend(self) -> Backend | None:
+        return backend_of(loop.backend for loop in self._there())
+
     def abandon(self) -> None:
         """Like close, from the garbage collector, wherever that runs: nobody waits."""
         for loop in self._there():
             loop.post(partial(loop.router.close, Pending()))
 
 
-def _router(client: Any, timeout: float) -> Callable[[Loop], Router]:
+def _router(client: Any, timeout: float, need: Backend | None) -> Callable[[Loop], Router]:
     if isinstance(client, redis.asyncio.RedisCluster):
-        return partial(ClusterRouter, client, partial(_read_slots, client), timeout)
-    return partial(Router, maker(client.connection_pool, timeout), timeout)
+        return partial(ClusterRouter, client, partial(_read_slots, client), timeout, need)
+    return partial(Router, maker(client.connection_pool, timeout), timeout, need)
 
 
 async def _read_slots(client: Any) -> None:

@@ -6,10 +6,12 @@ import weakref
 from collections.abc import Iterable
 from functools import partial
 from types import TracebackType
+from typing import Literal
 
 import redis.asyncio
 
 from .._ask import Duration, Key, socket_time
+from .._connect import needed
 from .._quorum import BaseQuorum, Servers
 from .._states import Request
 from ._hold import Hold, Scope, taken
@@ -23,12 +25,15 @@ class Quorum(BaseQuorum):
         share a lock name the same servers, in the same order, and never take it at one of them
         alone.
     timeout: how long to connect for, and to wait for an answer, in seconds or a `timedelta`.
+    backend: "module": a server without the module is refused.
     """
 
-    def __init__(self, clients: Iterable[redis.asyncio.Redis], *, timeout: Duration = 2) -> None:
+    def __init__(
+        self, clients: Iterable[redis.asyncio.Redis], *, timeout: Duration = 2, backend: Literal["module"] | None = None
+    ) -> None:
         named = self._checked(clients, redis.asyncio.Redis, redis.asyncio.RedisCluster, "rlock.Quorum")
         limit = socket_time(timeout, "timeout")
-        self._loops = Loops(partial(Servers, named, limit), limit)
+        self._loops = Loops(partial(Servers, named, limit, needed(backend)), limit)
         weakref.finalize(self, self._loops.abandon).atexit = False
 
     async def acquire(self, key: Key, *, wait: Duration | None = None, lease: Duration = 10) -> Hold:
