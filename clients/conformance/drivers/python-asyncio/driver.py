@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"
 import redis.asyncio
 import rlock
 import rlock.asyncio
-from words import NEEDS, Failed, address, failure, in_child, key, options, read, say, servers, write
+from words import NEEDS, Failed, address, failure, in_child, key, locks_options, options, read, say, servers, write
 
 opened, jobs, holds, tasks, later = {}, {}, {}, {}, []
 
@@ -29,8 +29,11 @@ async def hello(words):
 
 async def open_(words):
     kind = redis.asyncio.RedisCluster if words.get("cluster") else redis.asyncio.Redis
-    timeout = {"timeout": words["timeout"] / 1000} if "timeout" in words else {}
-    opened[words["locks"]] = rlock.asyncio.Locks(kind(**address(words)), **timeout)
+    opened[words["locks"]] = rlock.asyncio.Locks(kind(**address(words)), **locks_options(words))
+
+
+async def backend(words):
+    return {"backend": opened[words["locks"]].backend}
 
 
 async def quorum(words):
@@ -146,7 +149,7 @@ async def close(words):
 DO = {
     "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
     "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
-    "close": close, "quorum": quorum, "callback": callback,
+    "close": close, "quorum": quorum, "callback": callback, "backend": backend,
 }
 
 

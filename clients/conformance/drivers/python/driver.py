@@ -7,7 +7,7 @@ import time
 
 import redis
 import rlock
-from words import NEEDS, Failed, address, failure, in_child, key, options, read, say, servers, write
+from words import NEEDS, Failed, address, failure, in_child, key, locks_options, options, read, say, servers, write
 
 opened, jobs, holds, cancels = {}, {}, {}, {}
 guard = threading.Lock()
@@ -27,8 +27,11 @@ def hello(words):
 
 def open_(words):
     kind = redis.RedisCluster if words.get("cluster") else redis.Redis
-    timeout = {"timeout": words["timeout"] / 1000} if "timeout" in words else {}
-    opened[words["locks"]] = rlock.Locks(kind(**address(words)), **timeout)
+    opened[words["locks"]] = rlock.Locks(kind(**address(words)), **locks_options(words))
+
+
+def backend(words):
+    return {"backend": opened[words["locks"]].backend}
 
 
 def quorum(words):
@@ -131,7 +134,7 @@ def close(words):
 DO = {
     "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
     "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
-    "close": close, "quorum": quorum, "callback": callback,
+    "close": close, "quorum": quorum, "callback": callback, "backend": backend,
 }
 
 

@@ -9,7 +9,7 @@ import rlock
 
 NEEDS = [
     "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "fork", "quorum", "notified",
-    "callback", "threads", "surrogates", "tight",
+    "callback", "threads", "surrogates", "tight", "backend",
 ]
 
 _saying = threading.Lock()
@@ -40,6 +40,14 @@ def address(words):
     if words.get("tight"):
         given.update(socket_timeout=0.2, health_check_interval=1, max_connections=1)
     return given
+
+
+def locks_options(words):
+    """Of Locks."""
+    if "ask_again_ms" in words:
+        rlock._protocol.FIND = words["ask_again_ms"] / 1000
+    given = {"timeout": words["timeout"] / 1000} if "timeout" in words else {}
+    return {**given, **({"backend": words["backend"]} if "backend" in words else {})}
 
 
 def key(words):

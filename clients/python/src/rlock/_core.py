@@ -68,9 +68,9 @@ class Core(Holds):
         self._unasked(request)
         self.beat.remove(request.ask.counted())
 
-    def take_moved(self) -> list[Request | Call]:
-        moved, self.moved = self.moved, []
-        return [one for one in moved if isinstance(one, Call) or one in self.requests]
+    def take_moved(self) -> list[Request | Call | Held]:
+        moved, self.moved = dict.fromkeys(self.moved), []
+        return [one for one in moved if isinstance(one, Call) or one in self.requests or one in self.holds]
 
     def give_up(self, request: Request, now: float) -> None:
         held = request.held

@@ -19,7 +19,6 @@ from .errors import ConnectionError, Lost, Refused
 PLACE = 15.0
 # Of a node of a cluster: it has not all of the slot.
 ELSEWHERE = ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN")
-LATER = ("TRYAGAIN", "CLUSTERDOWN")  # which may mend before the lease is over
 
 
 def counted_keys(reply: Any) -> float:
@@ -32,7 +31,7 @@ class Holds(Protocol):
         self, timeout: float, place: Callable[[], str | None] | None = None, need: Backend | None = None
     ) -> None:
         super().__init__(timeout, place, need)
-        self.moved: list[Request | Call] = []  # for whoever has their slot now
+        self.moved: list[Request | Call | Held] = []  # for whoever has their slot now
         self.on_moved: Callable[[], object] = list
         self.holds: dict[Held, None] = {}
         self.holders: dict[bytes, Held] = {}  # of each key, the last one
@@ -43,7 +42,7 @@ class Holds(Protocol):
     def busy(self) -> bool:
         return bool(self.holds) or super().busy
 
-    def _move(self, *those: Request | Call) -> None:
+    def _move(self, *those: Request | Call | Held) -> None:
         if those:
             self.moved += those
             self.calls.append(self.on_moved)
@@ -105,6 +104,8 @@ class Holds(Protocol):
 
         def answered(reply: Any, now: float) -> None:
             nonlocal counted
+            if self._followed(held, call, reply):
+                return
             self._table.pop(str(held.tag), None)
             if counted:  # until now the heartbeat was as quick as the hold wants it
                 self.beat.remove(held.request.ask.counted(held.lease))
@@ -169,6 +170,8 @@ class Holds(Protocol):
 
     def _renew(self, held: Held, words: Any, lease: int, then: Callable[[Exception | None, float], None], now: float) -> None:
         def answered(reply: Any, now: float) -> None:
+            if self._followed(held, call, reply):
+                return
             if reply is not BROKEN:
                 held.renewing = None
             if held.reason:
@@ -265,20 +268,47 @@ class Holds(Protocol):
         lease = held.renewing or held.lease
 
         def answered(reply: Any, now: float) -> None:
-            if held.over or held.reason or not held.kept or reply is BROKEN:
+            if held.over or held.reason or not held.kept or reply is BROKEN or self._followed(held, call, reply):
                 return
             if not isinstance(reply, Failure):
                 self._keep_until(held, call.sent + lease / 1000, now)
-            elif reply.code not in LATER and (why := self._gone(reply, held)):
+            elif why := self._gone(reply, held):
                 self._lost(held, why, now)
 
         call = Call(held.request.ask.renew(held.request.owner, lease), answered, until=held.deadline)
         if self.ready:
             self.beat.asked(now)
             self.send(call, now)
-        elif self.place and self.failing:  # perhaps another node has its slot now
-            call.again = call.words
-            self._move(call)
+        elif self.failing:  # perhaps another node has its slot now
+            self._followed(held, call, Failure("MOVED", ""))
+
+    def _followed(self, held: Held, call: Call, reply: Any) -> bool:
+        """Where nothing but the lease is the server's, a hold goes with its slot. What was to be said of it is said
+        there."""
+        follows = isinstance(reply, Failure) and reply.code in ELSEWHERE and self.place and self.backend != "module"
+        if follows:
+            call.again = call.again or call.words
+            self._move(*((held,) if held in self.holds else ()), call)
+        return bool(follows)
+
+    def hand_over_hold(self, held: Held) -> None:
+        """To the session of another node, that adopts it."""
+        self._forget(held, moving=True)
+
+    def adopt_hold(self, held: Held, now: float) -> None:
+        held.request.home = self
+        self.holds[held] = None
+        for key in held.request.ask.keys:
+            self.holders[key] = held
+        self.beat.add(held.request.ask.counted(held.lease), now)
+        if held.kept:
+            self._keep(held, now)
+            if held.ends is not None:
+                held.timer = self.timers.at(held.ends, partial(self._max, held))
+        elif held.deadline is not None:
+            self._until(held, held.deadline)
+        if self.ready:
+            self._regain(held, now)
 
     def _gone(self, reply: Failure, held: Held) -> str | None:
         """Why there is no such hold; None: that is not what it says."""
@@ -322,7 +352,7 @@ class Holds(Protocol):
             self.calls.append(partial(listener, reason))
         held.listeners = None
 
-    def _forget(self, held: Held, releasing: bool = False) -> None:
+    def _forget(self, held: Held, releasing: bool = False, moving: bool = False) -> None:
         if held not in self.holds:
             return
         del self.holds[held]
@@ -334,7 +364,7 @@ class Holds(Protocol):
             self.beat.remove(held.request.ask.counted(held.lease))
         self.timers.cancel(held.timer)
         self.timers.cancel(held.pace)
-        if held.request.job:
+        if held.request.job and not moving:
             held.request.job.give(held.request)
 
     def _release_words(self, held: Held, ask: Ask) -> tuple[Word, ...]:

@@ -9,7 +9,7 @@ from ._backend import Backend
 from ._connect import refusal
 from ._core import Core
 from ._slots import NODE_WAIT, key_in, node_of, tag_at
-from ._states import Call, Pending, Request
+from ._states import Call, Held, Pending, Request
 from .errors import ConnectionError, Error, Refused
 
 
@@ -41,7 +41,7 @@ class Router:
         self._core.adopt(request, at)
 
 
-One = Union[Request, Call]
+One = Union[Request, Call, Held]
 
 
 class ClusterRouter(Router):
@@ -53,7 +53,7 @@ class ClusterRouter(Router):
         super().__init__(None, timeout, need, loop)
         self._client, self._read = client, read
         self._cores: dict[str, Core] = {}
-        self._nowhere: list[tuple[One, float]] = []  # since when
+        self._nowhere: list[tuple[Request | Call, float]] = []  # since when
         self._reading = False
 
     def close(self, pending: Pending, at: float) -> None:
@@ -63,8 +63,8 @@ class ClusterRouter(Router):
             if isinstance(one, Request) and not one.finished:
                 one.end(ConnectionError("the locks are closed"))
 
-    def _place(self, one: One, at: float, since: float | None = None) -> None:
-        node = node_of(self._client, key_in(one.words) if isinstance(one, Call) else one.ask.keys[0])
+    def _place(self, one: Request | Call, at: float, since: float | None = None) -> None:
+        node = node_of(self._client, _key_of(one))
         if node is None:
             self._nowhere.append((one, since or at))
             self._wanted()
@@ -112,9 +112,19 @@ class ClusterRouter(Router):
         if isinstance(one, Call):
             self._place(one, at)
             return
-        node = node_of(self._client, one.ask.keys[0])
-        if node is None or self._at(node) is source:
+        node = node_of(self._client, _key_of(one))
+        if isinstance(one, Held):
+            if node and self._at(node) is not source:
+                source.hand_over_hold(one)
+                self._at(node).adopt_hold(one, at)
+        elif node is None or self._at(node) is source:
             source.resend(one, at)
         else:
             source.hand_over(one)
             self._at(node).adopt(one, at)
+
+
+def _key_of(one: One) -> bytes:
+    if isinstance(one, Call):
+        return key_in(one.words)
+    return (one.request if isinstance(one, Held) else one).ask.keys[0]
