@@ -46,6 +46,14 @@ function Work:leave(key, name)
     self:write('ZREM', places, name)
 end
 
+-- How many places are taken.
+function Work:places(key)
+    local queue = queue_of(key)
+    local taken, left = queue and ask_queue('ZCARD', queue) or 0, 0
+    for _ in pairs(self.left[key] or {}) do left = left + 1 end
+    return math.max(taken - left, 0)
+end
+
 -- A place is taken, or kept for longer; how many are before it, and -1 where none can be had.
 function Work:stay(key, place)
     local queue, places = queue_of(key)

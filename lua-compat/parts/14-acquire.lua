@@ -152,13 +152,9 @@ end
 -- The reply to who cannot have the lock now.
 local function refused(work, lock, owner, place)
     if not place then return false end
-    local ahead = -1
-    if place.ms > 0 then
-        ahead = work:stay(lock.key, place)
-    else
-        work:give_up(lock.key, place.name)
-    end
-    return { left_of(work, lock, owner) or -1, ahead }
+    if place.ms > 0 then return { left_of(work, lock, owner) or -1, work:stay(lock.key, place) } end
+    work:give_up(lock.key, place.name)
+    return { left_of(work, lock, owner) or -1, -1 - work:places(lock.key) }
 end
 
 -- The queue of a lock that can be had: whether it is another's turn. Who gets it leaves the

@@ -50,7 +50,7 @@ fn only_the_head_gets_what_is_free() {
         // It is free, and it is not their turn.
         assert!(lua.refused("acquire job d 1000"));
         let (left, at) = refused(&mut lua, "acquire job d 1000 PLACE pd 0");
-        assert_eq!((left, at), (-1, -1));
+        assert_eq!((left, at), (-1, -3), "two have places");
         assert_eq!(ahead(&mut lua, "acquire job c 1000 PLACE pc 60000"), 1);
         lua.int("acquire job b 100000 PLACE pb 60000");
         lua.int("acquire job b 100000");
@@ -80,6 +80,8 @@ fn who_gives_up_lets_the_next_one_try() {
         assert_eq!(lua.int("cancel job b PLACE b"), 1);
         assert_eq!(heard.messages(), [place("job", "d")]);
         assert_eq!(ahead(&mut lua, "acquire job d 1000 PLACE d 0"), -1);
+        assert_eq!(ahead(&mut lua, "acquire job d 1000 PLACE e 60000"), 0);
+        assert_eq!(lua.int("cancel job d PLACE e"), 1);
         lua.int("release job a");
         assert_eq!(heard.messages(), [free("job")]);
         lua.nothing_left();
