@@ -1,9 +1,9 @@
 """How a session waits where there is no module: by trying.
 
 All waits of a session for the same stand in one line, of which the first one tries: when the server says that the lock is
-free, when the lease in its way is over, and now and then, for a message can be lost. Who has waited for a moment
-takes a place in the lock's queue on the server, so that nobody starves; then only the server's message to that
-place has it try.
+free, when the lease in its way is over, and now and then, for a message can be lost. Who has waited for a moment, or comes where
+others queue already, takes a place in the lock's queue on the server, so that nobody starves; then only the server's
+message to that place has it try.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ._protocol import BROKEN
 from ._resp import Failure
 from ._states import Call, Request
 
-PATIENCE = 0.1  # s: until a wait takes a place in the queue
+PATIENCE = 0.1  # s: until a wait takes a place in the queue, if nobody else has one
 KEPT = 2000  # ms: for so long the server keeps a place that nobody asks for
 PAUSE = 0.7  # s: between two tries, if there is no message
 PAUSE_IN_PLACE = 0.5  # s: also so that the place is kept
@@ -34,7 +34,8 @@ class Line:
         self.ask = ask
         self.name = name  # of its place
         self.waiting: dict[Request, float] = {}  # since when
-        self.ahead = -1  # how many places are before its own; -1: it has none
+        self.ahead = -1  # how many places are before its own; negative: it has none
+        self.crowded = False  # others have places too, by the last reply
         self.trying: Call | None = None
         self.heard: set[bytes] = set()
         self.timer: Timer | None = None
@@ -133,7 +134,8 @@ class Lines:
         place: tuple[Any, ...] = ()
         if is_first:
             self._core.timers.cancel(line.timer)
-            stays = line.ahead >= 0 or line.waiting[request] + PATIENCE <= now < request.until
+            stays = line.ahead >= 0 or line.crowded or line.waiting[request] + PATIENCE <= now
+            stays = stays and now < request.until
             place = ("PLACE", line.name, KEPT if stays else 0)
 
         def answered(reply: Any, now: float) -> None:
@@ -166,7 +168,7 @@ class Lines:
             core.worked()
             left, ahead = reply or (-1, -1)
             if was_first:
-                line.ahead = ahead
+                line.ahead, line.crowded = ahead, ahead < -1 or ahead > 0
             if call.sent >= request.until:
                 core._end(request, core._not_acquired(request))
             elif now >= request.until:
@@ -182,7 +184,7 @@ class Lines:
             self._core._call_off(request, now)
 
     def _refused(self, line: Line, request: Request, left: int, now: float) -> None:
-        wanted = {line.own} if line.ahead >= 0 else {line.own, *line.common}
+        wanted = {line.own} if line.ahead >= 0 or line.crowded else {line.own, *line.common}
         if self._hear(line, wanted, now):
             # The lock may have become free before it was listened for.
             self._try(line, request, now)
