@@ -19,6 +19,23 @@ fn the_file_is_what_its_parts_make() {
     assert!(made == source(), "it has drifted: run `make lua`");
 }
 
+/// Each client brings the library along.
+#[test]
+fn each_client_has_the_same_file() {
+    let clients = lua_dir().join("../clients");
+    for copy in [
+        "go/rlock.lua",
+        "java/src/main/resources/dev/rlock/rlock.lua",
+        "node/src/rlock.lua",
+        "php/src/rlock.lua",
+        "python/src/rlock/rlock.lua",
+        "rust/src/rlock.lua",
+    ] {
+        let text = fs::read_to_string(clients.join(copy)).expect(copy);
+        assert!(text == source(), "{copy} has drifted: run `make lua`");
+    }
+}
+
 #[test]
 fn the_server_knows_each_function_by_what_it_may_do() {
     let server = bare();
