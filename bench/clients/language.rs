@@ -27,7 +27,7 @@ pub struct Language {
     pub peers: &'static [(&'static str, &'static str)],
 }
 
-pub const LANGUAGES: [Language; 4] = [
+pub const LANGUAGES: [Language; 5] = [
     Language {
         name: "python",
         ours: "rlock.asyncio",
@@ -56,6 +56,11 @@ pub const LANGUAGES: [Language; 4] = [
             "redsync",
             "redsync over go-redis (tries after 50 to 250 ms, 32 times)",
         )],
+    },
+    Language {
+        name: "rust",
+        ours: "rlock over redis-rs",
+        peers: &[("rslock", "rslock over redis-rs (tries after up to 0.2 s, 3 times)")],
     },
 ];
 
