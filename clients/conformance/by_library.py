@@ -41,7 +41,7 @@ class Waiters(int):
     """How many wait. A plain server shows places in the queue, and a process has one for all its waits.
 
     Nobody waits where there is no place. So many wait where as many of the programs have one, or
-    listen to the lock without one (they wait for several).
+    listen to a lock that they want together with others: for that there are no places.
     """
 
     def __new__(cls, placed, listening, programs):
@@ -91,11 +91,14 @@ def belonging(keys):
 # What the runner says
 
 
-async def say(server, words, programs=1):
-    """A command of a scenario, at a server without the module."""
+async def say(server, words, programs=1, together=()):
+    """A command of a scenario, at a server without the module.
+
+    `programs` may wait there, for these keys `together` with others.
+    """
     first = words[0].upper()
     if first == "RLOCK.INFO":
-        return await info(server, words, programs)
+        return await info(server, words, programs, together)
     if first.startswith("RLOCK."):
         return await call(server, words)
     if first == "DBSIZE":
@@ -140,7 +143,7 @@ def script():
     return text, hashlib.sha1(text.encode()).hexdigest()
 
 
-async def info(server, words, programs):
+async def info(server, words, programs, together):
     reply = await call(server, words)
     if isinstance(reply, Error):
         return reply
@@ -150,7 +153,7 @@ async def info(server, words, programs):
         counter = await server.say(["GET", prefixed(COUNTER, key)])
         holders[0]["token"] = int(counter) if isinstance(counter, str) and counter.isdigit() else None
     placed = await places(server, prefixed(PLACES, key))
-    reply["waiters"] = Waiters(placed, await without_place(server, key), programs)
+    reply["waiters"] = Waiters(placed, await listening(server, key) if key in together else 0, programs)
     return reply
 
 
@@ -161,16 +164,11 @@ async def places(server, name):
     return 0 if isinstance(count, Error) else count
 
 
-async def without_place(server, key):
-    """How many listen to the lock that do not listen to a place too: they wait for several locks."""
-    channel = prefixed("redisson_lock__channel", key)
+async def listening(server, key):
+    """How many listen to the lock."""
     sharded = "SHARD" if "cluster-enabled" in server.config else ""
-    counts = await server.say(["PUBSUB", f"{sharded}NUMSUB", channel, prefixed("redisson_rwlock", key)])
-    listening = max(counts[1::2]) if isinstance(counts, list) else max(counts.values())
-    if not listening:
-        return 0
-    own = [name for name in await server.say(["PUBSUB", f"{sharded}CHANNELS"]) if name.startswith(f"{channel}:")]
-    return max(0, listening - len(own))
+    channels = [prefixed(name, key) for name in ("redisson_lock__channel", "redisson_rwlock")]
+    return max((await server.say(["PUBSUB", f"{sharded}NUMSUB", *channels]))[1::2])
 
 
 async def keys_of(server):

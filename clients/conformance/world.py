@@ -19,6 +19,7 @@ class World:
         self.servers, self.clusters, self.proxies, self.drivers = {}, {}, {}, {}
         self.later = {}  # name: a future
         self.ids = {}  # name: the id of that request
+        self.together = set()  # keys that a driver asked for among several
         self.waiting = []  # connections and tasks of raw commands that wait
         self.kept = {**by_library.REASONS, "backend": by_library.BACKEND}
 
@@ -53,6 +54,7 @@ class World:
         """Sends it, with what the runner fills in."""
         words = dict(words)
         words.setdefault("locks", "l")
+        self.together.update(words.get("keys", []))
         if what not in ("open", "close", "count", "quorum", "cancel", "hello"):
             words.setdefault("hold", "h")
         if "to" in words:
@@ -90,7 +92,7 @@ class World:
             server = await server.owner_of(words[1])
         if server.has_module:
             return await server.say(words)
-        return await by_library.say(server, words, len(self.drivers))
+        return await by_library.say(server, words, len(self.drivers), self.together)
 
     async def load(self, name, what):
         """The module, or the library as functions, under those who use the server."""
