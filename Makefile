@@ -52,8 +52,8 @@ test-clients: module server ## test the clients by the scenarios they share, and
 	@$(if $(ONLY_CLIENT),,clients/conformance/raw/run "$(TARGET)/clients" $(ONLY))
 	@$(if $(ONLY),$(if $(ONLY_CLIENT),clients/conformance/run $(ONLY)),clients/conformance/test_proxy.py && clients/conformance/test_by_library.py && clients/conformance/run)
 
-test-clients-plain: module server ## test the clients by the same scenarios on servers without the module (BACKEND=functions or script, ONLY=python; SHORT=1: a few groups)
-	@RLOCK_BACKEND=$(or $(BACKEND),functions) clients/conformance/run $(ONLY) $(if $(SHORT),$(PLAIN_SHORT))
+test-clients-plain: module server ## test the clients by the same scenarios on servers without the module (BACKEND=functions or script, ONLY=python, SERVER=redis-6.2; SHORT=1: a few groups)
+	@RLOCK_BACKEND=$(or $(BACKEND),functions) $(TORTURE_SERVER) clients/conformance/run $(ONLY) $(if $(SHORT),$(PLAIN_SHORT))
 
 test-packages: module server ## run the tests of the clients' own packages, and the model of the quorum (ONLY=node)
 	@clients/test "$(TARGET)/packages" $(ONLY)
