@@ -64,6 +64,13 @@ pub const LANGUAGES: [Language; 5] = [
     },
 ];
 
+/// Has no session, and so no crowd in one process.
+pub const PHP: Language = Language {
+    name: "php",
+    ours: "rlock over phpredis",
+    peers: &[("symfony", "Symfony's lock over phpredis (tries every 0.1 s)")],
+};
+
 impl Language {
     fn script(&self, name: &str) -> PathBuf {
         let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/clients/programs");

@@ -7,7 +7,7 @@ mod pairs;
 mod plain;
 pub mod turns;
 
-use language::{Language, LANGUAGES};
+use language::{Language, LANGUAGES, PHP};
 
 use crate::load::Outcome;
 use crate::options::Options;
@@ -29,7 +29,14 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     handover::measure(&there, &skipped, options, report)?;
     pairs::measure(&there, options, report)?;
     crowd::measure(&there, options, report)?;
-    plain::measure(&there, options, report)
+    match PHP.build(options)? {
+        Ok(built) => {
+            report.fact(PHP.name, &built.versions);
+            there.push(built);
+        }
+        Err(why) => skipped.push(format!("skipped: {}: {why}", PHP.name)),
+    }
+    plain::measure(&there, &skipped, options, report)
 }
 
 /// A language whose programs can run.

@@ -21,7 +21,12 @@ const NOTES: [&str; 5] = [
 ];
 
 /// Measures each language and prints.
-pub fn measure(there: &[Built], options: &Options, report: &mut Report) -> Outcome<()> {
+pub fn measure(
+    there: &[Built],
+    skipped: &[String],
+    options: &Options,
+    report: &mut Report,
+) -> Outcome<()> {
     let size = options.count(100, 5);
     let title = format!("Clients without the module: hand-overs a second among {size} processes");
     let columns = [
@@ -40,6 +45,7 @@ pub fn measure(there: &[Built], options: &Options, report: &mut Report) -> Outco
         free_locks(built, options, report, &mut pairs)?;
     }
     NOTES.into_iter().for_each(|note| pairs.note(note));
+    skipped.iter().for_each(|line| pairs.note(line.as_str()));
     report.print(&crowds);
     report.print(&pairs);
     Ok(())
