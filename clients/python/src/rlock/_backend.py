@@ -37,6 +37,7 @@ BESIDE = {
     **dict.fromkeys(("ACQUIRE", "MACQUIRE"), ALL),
     **dict.fromkeys(("RELEASE", "MRELEASE", "CANCEL", "FORCE", "LIMIT"), TURNS),
 }
+MOST_NAMED = 2**16  # bytes of keys: a server may be set to close a connection that sends 1 MB
 # What only the module knows, and how many words that is.
 OF_THE_MODULE = {"NOTIFY": 3, "WATCHDOG": 1, "IFTOKEN": 2}
 
@@ -70,7 +71,7 @@ def own_channel(key: bytes, place: str) -> bytes:
 
 def _beside(key: bytes, prefixes: Sequence[bytes]) -> list[bytes]:
     """None where they would lie in another slot."""
-    before, brace, rest = key.partition(b"{")
+    _, brace, rest = key.partition(b"{")
     near = rest.find(b"}") > 0 if brace else b"}" not in key
     return [named(prefix, key) for prefix in prefixes] if near else []
 
@@ -88,7 +89,9 @@ def said(words: Words, backend: Backend | None, cluster: bool) -> Words:
             at = rest.index(word, 1)
             del rest[at : at + count]
     prefixes = ALL if "FENCE" in rest[1:] else BESIDE.get(verb, ())
-    keys += [name for key in keys for name in _beside(key if isinstance(key, bytes) else str(key).encode(), prefixes)]
+    names = [key if isinstance(key, bytes) else str(key).encode() for key in keys]
+    if sum(map(len, names)) <= MOST_NAMED:
+        keys += [name for key in names for name in _beside(key, prefixes)]
     name = f"rlock1_{verb.lower()}"
     if backend == "functions":
         return ("FCALL_RO" if verb == "INFO" else "FCALL", name, len(keys), *keys, *rest)

@@ -343,6 +343,10 @@ class Holds(Protocol):
         request = held.request
         if reason == "demoted":  # the master that comes may have it still
             self.add_pending(self._freed(held.request, now), now)
+        elif held.kept and reason in ("deleted", "overwritten") and len(request.ask.keys) > 1:
+            for key in request.ask.keys:  # the loss of one is the loss of all
+                words = request.ask._replace(keys=(key,)).release_all(request.owner)
+                self.send(self._ending(request, words, now), now)
         elif reason == "moved":  # and so may the node that has the slot now
             self._move(self._freed(held.request, now))
         if not request.finished:  # the program does not have it yet

@@ -26,7 +26,7 @@ PATIENCE = 0.1  # s: until a wait takes a place in the queue, if nobody else has
 KEPT = 2000  # ms: for so long the server keeps a place that nobody asks for
 PAUSE = 0.7  # s: between two tries, if there is no message
 PAUSE_IN_PLACE = 0.5  # s: also so that the place is kept
-LEFT_OPEN = 3.0  # s: a key that was waited for will be again, and one does not subscribe anew each time
+LEFT_OPEN = 5.0  # s: a key that was waited for will be again, and one does not subscribe anew each time
 
 
 class Line:
@@ -185,8 +185,8 @@ class Lines:
 
     def _refused(self, line: Line, request: Request, left: int, now: float) -> None:
         wanted = {line.own} if line.ahead >= 0 or line.crowded else {line.own, *line.common}
-        if self._hear(line, wanted, now):
-            # The lock may have become free before it was listened for.
+        # The lock may have become free before it was listened for; or it has no place yet, and is to have one.
+        if self._hear(line, wanted, now) or (line.crowded and line.ahead < 0):
             self._try(line, request, now)
             return
         pause = (PAUSE if line.ahead < 0 else PAUSE_IN_PLACE) * random.uniform(0.8, 1.2)

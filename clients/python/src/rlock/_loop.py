@@ -22,6 +22,7 @@ from ._states import Pending
 
 log = logging.getLogger("rlock")
 
+_said: set[Backend | None] = set()  # in the log of this process
 LESS: list[Backend] = ["module", "functions", "script"]
 
 Step = Callable[[float], object]
@@ -40,7 +41,7 @@ class BaseSession:
     def __init__(self, loop: Any, make: Callable[[], Any], core: Core) -> None:
         self.loop, self.make, self.core = loop, make, core
         self.acker = Acker(self)
-        self.said: Backend | None = None  # in the log
+        self.said: Backend | None = None  # what its server had the last time
         core.on_backend = self._log_backend
         core.on_unsure = self.acker.wanted
         self.connection: Any = None
@@ -95,10 +96,12 @@ class BaseSession:
             self.core.ended(at, "")
 
     def _log_backend(self) -> None:
-        """Once for each change, of however many servers."""
+        """Once for each change in a process, of however many servers."""
         was, self.said = self.said, self.core.backend
-        others = [session.said for session in self.loop.sessions if session is not self]
-        if self.said not in (None, "module", was, *others):
+        if self.said == "module":
+            _said.discard(was)
+        elif self.said not in _said:
+            _said.add(self.said)
             self.loop.later(partial(log.warning, WITHOUT, self.said))
 
     # Of the face.
