@@ -11,13 +11,14 @@ import rlock.asyncio
 
 
 class Threads:
-    def __init__(self, port, cluster=False, **options):
+    def __init__(self, port, cluster=False, user=None, **options):
+        user = {"username": user, "password": "x"} if user else {}
         if cluster:
             self.locks = rlock.Locks(redis.RedisCluster(host="127.0.0.1", port=port), **options)
         elif isinstance(port, list):
             self.locks = rlock.Quorum([redis.Redis(port=each) for each in port], **options)
         else:
-            self.locks = rlock.Locks(redis.Redis(port=port), **options)
+            self.locks = rlock.Locks(redis.Redis(port=port, **user), **options)
 
     def acquire(self, key, **options):
         return self.locks.acquire(key, **options)
@@ -38,7 +39,8 @@ class Threads:
 class Tasks:
     """An event loop in a thread of its own."""
 
-    def __init__(self, port, cluster=False, **options):
+    def __init__(self, port, cluster=False, user=None, **options):
+        user = {"username": user, "password": "x"} if user else {}
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
@@ -47,7 +49,7 @@ class Tasks:
         elif isinstance(port, list):
             self.locks = rlock.asyncio.Quorum([redis.asyncio.Redis(port=each) for each in port], **options)
         else:
-            self.locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=port), **options)
+            self.locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=port, **user), **options)
 
     def do(self, work):
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)

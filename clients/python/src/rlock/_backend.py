@@ -15,6 +15,7 @@ from typing import Any, Literal, Optional, Union
 from ._resp import Failure, Word
 
 Backend = Literal["module", "functions", "script"]
+LESS: list[Backend] = ["module", "functions", "script"]  # each can do less than the one before it
 Words = tuple[Word, ...]
 Search = Generator[Words, Any, Union[Backend, Failure]]
 

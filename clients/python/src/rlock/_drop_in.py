@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from redis import exceptions
 from redis.exceptions import LockError, LockNotOwnedError, ResponseError
 
 from ._ask import Ask, ask, lease_ms
+from ._backend import LESS, Words, library, said, script
 from .errors import ConnectionError, Deadlock, Error, Lost, NotAcquired, Refused
 
 L = TypeVar("L")
@@ -60,6 +61,63 @@ def acquire_error(error: Error | ValueError, name: Any) -> Exception | None:
     if isinstance(error, Refused) and error.code == "WRONGTYPE":
         return named(LockError(str(error)), name)
     return redis_error(error, name)
+
+
+def over_client(client: Any, locks: Any, *words: Any) -> Any:
+    """What the server replies to a command of rlock, over the program's own client."""
+    asks, reply = _asks(words, locks.backend, hasattr(client, "nodes_manager")), None
+    while True:
+        try:
+            asked = asks.send(reply)
+        except StopIteration as end:
+            return _replied(end.value)
+        try:
+            reply = client.execute_command(*asked)
+        except ResponseError as error:
+            reply = error
+
+
+async def over_client_async(client: Any, locks: Any, *words: Any) -> Any:
+    asks, reply = _asks(words, locks.backend, hasattr(client, "nodes_manager")), None
+    while True:
+        try:
+            asked = asks.send(reply)
+        except StopIteration as end:
+            return _replied(end.value)
+        try:
+            reply = await client.execute_command(*asked)
+        except ResponseError as error:
+            reply = error
+
+
+def _replied(reply: Any) -> Any:
+    if isinstance(reply, ResponseError):
+        raise reply
+    return reply
+
+
+def _asks(words: Words, known: Any, cluster: bool) -> Generator[Words, Any, Any]:
+    """What is known is asked first, and then what can do less."""
+    loads: dict[str, Words] = {"functions": ("FUNCTION LOAD", library()), "script": ("SCRIPT LOAD", script()[0])}
+    reply = None
+    for backend in LESS[LESS.index(known) if known else 0 :]:
+        reply = yield said(words, backend, cluster)
+        if _is_absent(reply) and backend in loads and not _unknown(reply):
+            yield loads[backend]
+            reply = yield said(words, backend, cluster)
+        unable = backend == "functions" and isinstance(reply, exceptions.NoPermissionError)
+        if not (unable or _is_absent(reply)):
+            break
+    return reply
+
+
+def _is_absent(reply: Any) -> bool:
+    gone = isinstance(reply, ResponseError) and "Function not found" in str(reply)
+    return gone or _unknown(reply) or isinstance(reply, exceptions.NoScriptError)
+
+
+def _unknown(reply: Any) -> bool:
+    return isinstance(reply, ResponseError) and "unknown command" in str(reply).lower()
 
 
 def not_a_lock(error: ResponseError) -> None:

@@ -87,6 +87,8 @@ class Lines:
         if not line:
             return
         if line.first is request:
+            if line.trying and line.trying.words[-1] == KEPT:
+                line.ahead = max(line.ahead, 0)  # it may have taken a place
             line.trying = None
             self._at(line, clock(), self._next)
         del line.waiting[request]

@@ -15,6 +15,7 @@ from ._drop_in import (
     lease_of,
     named,
     not_a_lock,
+    over_client,
     owner_of,
     redis_error,
     wanted,
@@ -67,7 +68,7 @@ class Lock(redis.lock.Lock):
 
     def locked(self) -> bool:
         try:
-            return is_held(self.redis.execute_command("RLOCK.INFO", self.name))
+            return is_held(self._ask("RLOCK.INFO"))
         except ResponseError as error:
             not_a_lock(error)
             return True
@@ -75,7 +76,7 @@ class Lock(redis.lock.Lock):
     def owned(self) -> bool:
         token = getattr(self.local, "token", None)
         try:
-            return token is not None and is_held(self.redis.execute_command("RLOCK.INFO", self.name), token)
+            return token is not None and is_held(self._ask("RLOCK.INFO"), token)
         except ResponseError as error:
             not_a_lock(error)
             return False
@@ -91,7 +92,7 @@ class Lock(redis.lock.Lock):
     def do_release(self, expected_token: Any) -> None:
         hold, self.local.hold = self.local.hold, None
         if hold is None:  # acquired elsewhere, and the token handed over
-            self._say("RLOCK.RELEASE", self.name, expected_token)
+            self._say("RLOCK.RELEASE", expected_token)
             return
         try:
             hold.release()
@@ -110,7 +111,7 @@ class Lock(redis.lock.Lock):
     def _renew(self, lease: Any) -> Literal[True]:
         ms = lease_of(lease)
         if self._hold is None:
-            self._say("RLOCK.RENEW", self.name, self.local.token, ms)
+            self._say("RLOCK.RENEW", self.local.token, ms)
             return True
         try:
             self._hold.renew(lease)
@@ -118,8 +119,11 @@ class Lock(redis.lock.Lock):
             raise redis_error(error, self.name) from error
         return True
 
-    def _say(self, *words: Any) -> None:
+    def _ask(self, verb: str, *words: Any) -> Any:
+        return over_client(self.redis, locks_of[self.redis], verb, self.name, *words)
+
+    def _say(self, verb: str, *words: Any) -> None:
         try:
-            self.redis.execute_command(*words)
+            self._ask(verb, *words)
         except ResponseError as error:
             raise named(LockNotOwnedError(str(error)), self.name) from error

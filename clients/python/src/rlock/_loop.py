@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from ._acks import Acker, Batch
-from ._backend import WITHOUT, Backend
+from ._backend import LESS, WITHOUT, Backend
 from ._clock import Timers, now
 from ._connect import refusal
 from ._core import Core
@@ -23,7 +23,6 @@ from ._states import Pending
 log = logging.getLogger("rlock")
 
 _said: set[Backend | None] = set()  # in the log of this process
-LESS: list[Backend] = ["module", "functions", "script"]
 
 Step = Callable[[float], object]
 Then = Callable[[Any, Any, float], object]  # a result, or an error, and when

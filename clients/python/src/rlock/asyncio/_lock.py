@@ -15,6 +15,7 @@ from .._drop_in import (
     lease_of,
     named,
     not_a_lock,
+    over_client_async,
     owner_of,
     redis_error,
     wanted,
@@ -67,7 +68,7 @@ class Lock(redis.asyncio.lock.Lock):
 
     async def locked(self) -> bool:
         try:
-            return is_held(await self.redis.execute_command("RLOCK.INFO", self.name))
+            return is_held(await self._ask("RLOCK.INFO"))
         except ResponseError as error:
             not_a_lock(error)
             return True
@@ -75,7 +76,7 @@ class Lock(redis.asyncio.lock.Lock):
     async def owned(self) -> bool:
         token = getattr(self.local, "token", None)
         try:
-            return token is not None and is_held(await self.redis.execute_command("RLOCK.INFO", self.name), token)
+            return token is not None and is_held(await self._ask("RLOCK.INFO"), token)
         except ResponseError as error:
             not_a_lock(error)
             return False
@@ -91,7 +92,7 @@ class Lock(redis.asyncio.lock.Lock):
     async def do_release(self, expected_token: Any) -> None:
         hold, self.local.hold = self.local.hold, None
         if hold is None:  # acquired elsewhere, and the token handed over
-            await self._say("RLOCK.RELEASE", self.name, expected_token)
+            await self._say("RLOCK.RELEASE", expected_token)
             return
         try:
             await hold.release()
@@ -110,7 +111,7 @@ class Lock(redis.asyncio.lock.Lock):
     async def _renew(self, lease: Any) -> Literal[True]:
         ms = lease_of(lease)
         if self._hold is None:
-            await self._say("RLOCK.RENEW", self.name, self.local.token, ms)
+            await self._say("RLOCK.RENEW", self.local.token, ms)
             return True
         try:
             await self._hold.renew(lease)
@@ -118,8 +119,11 @@ class Lock(redis.asyncio.lock.Lock):
             raise redis_error(error, self.name) from error
         return True
 
-    async def _say(self, *words: Any) -> None:
+    async def _ask(self, verb: str, *words: Any) -> Any:
+        return await over_client_async(self.redis, locks_of[self.redis], verb, self.name, *words)
+
+    async def _say(self, verb: str, *words: Any) -> None:
         try:
-            await self.redis.execute_command(*words)
+            await self._ask(verb, *words)
         except ResponseError as error:
             raise named(LockNotOwnedError(str(error)), self.name) from error
