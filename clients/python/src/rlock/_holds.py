@@ -172,32 +172,36 @@ class Holds(Protocol):
         def answered(reply: Any, now: float) -> None:
             if self._followed(held, call, reply):
                 return
+            core = held.request.home
             if reply is not BROKEN:
                 held.renewing = None
             if held.reason:
                 then(Lost(held.reason, held.request.ask.name), now)
             elif isinstance(reply, Failure):
-                if why := self._gone(reply, held):
-                    self._lost(held, why, now)
+                if why := core._gone(reply, held):
+                    core._lost(held, why, now)
                 then(Lost(why, held.request.ask.name) if why else Refused(*reply), now)
             elif reply is BROKEN:
                 if held.request.ask.watchdog and not held.kept:
                     then(Lost("connection", held.request.ask.name), now)
             else:
                 if not held.over:
-                    self.beat.add(held.request.ask.counted(lease), now)
-                    self.beat.remove(held.request.ask.counted(held.lease))
+                    core.beat.add(held.request.ask.counted(lease), now)
+                    core.beat.remove(held.request.ask.counted(held.lease))
                     held.lease = lease
                     if held.kept:
-                        self._keep_until(held, call.sent + lease / 1000, now)
+                        core._keep_until(held, call.sent + lease / 1000, now)
                     elif not held.request.ask.watchdog:
-                        self._until(held, call.sent + lease / 1000)
+                        core._until(held, call.sent + lease / 1000)
                 then(None, now)
 
         # It is idempotent: the owner holds it once, or not at all.
         again = None if held.request.ask.watchdog and not held.kept else words
         call = Call(words, answered, again, until=now + max(self.timeout, held.lease / 1000))
         held.renewing = lease
+        if held.kept and held.deadline is not None:  # from when the server has it nobody knows before the reply
+            held.deadline = min(held.deadline, now + lease / 1000)
+            self._look_at(held, now + lease / 3000)
         self.send(call, now)
 
     def _regain(self, held: Held, now: float) -> None:
@@ -270,10 +274,11 @@ class Holds(Protocol):
         def answered(reply: Any, now: float) -> None:
             if held.over or held.reason or not held.kept or reply is BROKEN or self._followed(held, call, reply):
                 return
+            core = held.request.home  # its slot may have moved
             if not isinstance(reply, Failure):
-                self._keep_until(held, call.sent + lease / 1000, now)
-            elif why := self._gone(reply, held):
-                self._lost(held, why, now)
+                core._keep_until(held, call.sent + lease / 1000, now)
+            elif why := core._gone(reply, held):
+                core._lost(held, why, now)
 
         call = Call(held.request.ask.renew(held.request.owner, lease), answered, until=held.deadline)
         if self.ready:
