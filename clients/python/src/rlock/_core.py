@@ -13,7 +13,8 @@ from typing import Any
 from ._acks import WHO, run_id
 from ._ask import fresh_owner
 from ._backend import ONE_NODE, Backend
-from ._holds import ELSEWHERE, Holds
+from ._holds import Holds
+from ._kept import ELSEWHERE
 from ._lines import Lines
 from ._protocol import BROKEN
 from ._resp import Failure
