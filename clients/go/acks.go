@@ -102,7 +102,7 @@ func (a *acker) ask(ctx context.Context, l *link, round []*acking) (fresh []*ack
 		if one.over != a.link {
 			one.over, one.until = a.link, now.Add(one.hold.terms.ackTime)
 			fresh = append(fresh, one)
-			commands = append(commands, one.hold.renewal(one.hold.terms.lease))
+			commands = append(commands, a.link.wire(one.hold.renewal(one.hold.terms.lease)))
 		}
 		need, left = min(need, one.hold.terms.acks), min(left, one.until.Sub(now))
 	}
@@ -114,8 +114,10 @@ func (a *acker) ask(ctx context.Context, l *link, round []*acking) (fresh []*ack
 // renewedToo gets the reply to the RENEW on the connection for acks.
 func (h *Hold) renewedToo(reply any) {
 	switch err, refused := reply.(replyError); {
+	case refused && h.link.lacks(err):
+		h.link.fail(err)
 	case refused && err.code() == "NOTHELD":
-		h.lose("expired")
+		h.lostAt(err)
 	case refused:
 		h.reject(err.public())
 	}
@@ -144,6 +146,7 @@ func (a *acker) connect(ctx context.Context, l *link) error {
 	if a.link, err = a.session.connect(ctx, "", ""); err != nil {
 		return err
 	}
+	a.link.backend, a.link.cluster = l.backend, l.cluster
 	replies, err := a.link.ask(ctx, []string{"INFO", "server"})
 	if err != nil {
 		return err

@@ -165,13 +165,19 @@ func channelAt(key string) string {
 	}
 }
 
-// slot is the cluster's: CRC16 (XMODEM) of the hash tag, or of the key if it has none.
-func slot(key string) uint16 {
+// hashed is the part of a key that its slot is computed from.
+func hashed(key string) string {
 	if _, rest, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
-			key = tag
+			return tag
 		}
 	}
+	return key
+}
+
+// slot is the cluster's: CRC16 (XMODEM) of the hash tag, or of the key if it has none.
+func slot(key string) uint16 {
+	key = hashed(key)
 	var crc uint16
 	for i := range len(key) {
 		crc ^= uint16(key[i]) << 8

@@ -26,6 +26,7 @@ func (h *Hold) settle() {
 	}
 	delete(h.session.requests, h)
 	delete(h.session.holds, h)
+	h.session.unkeep(h)
 	if h.state == held {
 		for _, key := range h.Keys() {
 			if h.locks.held[key] == h {
@@ -77,6 +78,14 @@ func (h *Hold) callOff() {
 // cancelHere cancels the wait on the connection that it was asked on: again, if that is refused,
 // until its end is notified there.
 func (h *Hold) cancelHere() {
+	if h.link.backend != module {
+		// Nothing waits on the server; a try that is under way has a reply.
+		h.stepOut()
+		if h.request.tries == 0 {
+			h.refuse(nil)
+		}
+		return
+	}
 	h.canceling = &pendingCommand{key: h.Key, command: func(bool) []string { return h.cancel() },
 		answered: func(reply any, _ time.Time) bool {
 			_, refused := reply.(replyError)

@@ -112,10 +112,36 @@ func (e replyError) public() error {
 	switch {
 	case code == "DEADLOCK":
 		return &DeadlockError{text}
-	case strings.HasPrefix(strings.ToUpper(text), "UNKNOWN COMMAND") && strings.Contains(text, "RLOCK."):
-		text = "the server has no rlock module: load librlock.so (loadmodule), see the README"
+	case e.unknown() && strings.Contains(text, "RLOCK."):
+		return noModule.public()
 	}
 	return &RefusedError{code, text}
+}
+
+// unknown says whether the server does not know the command.
+func (e replyError) unknown() bool {
+	return strings.HasPrefix(strings.ToUpper(string(e)), "ERR UNKNOWN COMMAND")
+}
+
+// noLibrary says whether the server has lost the library's functions, or the script.
+func (e replyError) noLibrary() bool {
+	return e.code() == "NOSCRIPT" || strings.HasPrefix(string(e), "ERR Function not found")
+}
+
+// lacks says whether the server has lost by what it was asked. That says nothing of any lock.
+func (l *link) lacks(err replyError) bool {
+	return err.noLibrary() || l.backend == module && err.unknown() && strings.Contains(string(err), "RLOCK.")
+}
+
+// said is the reply of the library, whose commands may be refused from inside.
+func said(reply any) any {
+	if err, refused := reply.(replyError); refused {
+		text, isRefused := strings.CutPrefix(string(err), "ERR ")
+		if isRefused && (strings.HasPrefix(text, "ACL failure") || strings.HasPrefix(text, "The user executing")) {
+			return replyError("NOPERM " + text)
+		}
+	}
+	return reply
 }
 
 // noMaster says whether the server says that it is no master now.

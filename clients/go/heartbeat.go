@@ -47,7 +47,7 @@ func (l *link) unlease(t *terms) {
 // shorten says that this is the shortest lease now, if it is.
 func (l *link) shorten(lease time.Duration) {
 	if lease < l.short {
-		l.short, l.since = lease, time.Now()
+		l.short, l.since = lease, clock()
 		l.wind(l.since) // what was proved so far may be older than this
 	}
 }
@@ -57,7 +57,7 @@ func (l *link) beat() {
 	if l.closed {
 		return
 	}
-	now, shortest := time.Now(), idleLease
+	now, shortest := clock(), idleLease
 	if len(l.leases) > 0 {
 		shortest = slices.Min(slices.Collect(maps.Keys(l.leases)))
 	}
@@ -85,11 +85,18 @@ func (l *link) beat() {
 		l.send(func(any, time.Time) {}, "PING")
 		l.session.sendAllPending()
 	}
+	if l.backend != module && now.Sub(l.asked) >= l.session.locks.askEvery {
+		l.asked = now
+		l.askForModule()
+		if l.closed {
+			return
+		}
+	}
 	l.wind(now.Add(min(end.Sub(now), l.pinged.Add(l.short/3).Sub(now))))
 }
 
 // wind has beat called then.
 func (l *link) wind(due time.Time) {
 	l.due = due
-	l.timer.Reset(time.Until(due))
+	l.timer.Reset(due.Sub(clock()))
 }

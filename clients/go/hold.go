@@ -24,7 +24,9 @@ type Hold struct {
 	number    uint64
 	state     state
 	nested    int
-	deadline  time.Time // without the watchdog
+	deadline  time.Time // without the server's watchdog
+	due       time.Time // when the session renews it; zero: that is under way
+	renewals  int       // by the program
 	timer     *time.Timer
 	lost      chan struct{}
 	reason    *LostError
@@ -71,7 +73,11 @@ func (h *Hold) loss() error {
 
 // look finds out whether its time has passed, should the timer be late.
 func (h *Hold) look() {
-	if h.state == held && !h.terms.watchdog && !time.Now().Before(h.deadline) {
+	switch {
+	case h.state != held || h.terms.watchdog && !h.isKept() || clock().Before(h.deadline):
+	case h.terms.watchdog:
+		h.runOut()
+	default:
 		h.lose("lease")
 	}
 }
@@ -88,7 +94,7 @@ func (h *Hold) arm() {
 			}
 		})
 	case !h.terms.watchdog:
-		h.timer = time.AfterFunc(time.Until(h.deadline), func() {
+		h.timer = time.AfterFunc(h.deadline.Sub(clock()), func() {
 			defer h.locks.lock()()
 			h.look()
 		})
@@ -137,7 +143,8 @@ func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
 	}
 	renewal := &pendingCommand{kind: renewing, key: h.Key,
 		command: func(bool) []string {
-			h.relet(min(d, h.terms.lease), time.Now().Add(d))
+			h.renewals++
+			h.relet(min(d, h.terms.lease), clock().Add(d))
 			return h.renewal(d)
 		},
 		answered: func(reply any, sent time.Time) bool { return h.renewed(d, reply, sent, done) },
@@ -174,7 +181,7 @@ func (h *Hold) renewed(d time.Duration, reply any, sent time.Time, done chan err
 	case reply == errBroken:
 		return false
 	case isError && err.code() == "NOTHELD":
-		h.lose("expired")
+		h.lostAt(err)
 		done <- h.reason
 	case isError:
 		done <- err.public()
@@ -193,9 +200,13 @@ func (h *Hold) relet(lease time.Duration, deadline time.Time) {
 		h.link.lease(&h.terms, lease)
 	}
 	h.terms.lease = lease
-	if !h.terms.watchdog && (h.deadline.IsZero() || deadline.Before(h.deadline)) {
+	switch {
+	case !h.deadline.IsZero() && !deadline.Before(h.deadline):
+	case h.isKept():
+		h.session.keep(h, deadline.Add(-lease))
+	case !h.terms.watchdog:
 		h.deadline = deadline
-		h.timer.Reset(time.Until(deadline))
+		h.timer.Reset(deadline.Sub(clock()))
 	}
 }
 
@@ -232,12 +243,18 @@ func (h *Hold) Release(ctx context.Context) error {
 	done := make(chan error, 1)
 	link, tag := h.link, h.tag
 	h.settle()
+	flush := func() {}
+	if link != nil {
+		flush = link.gather()
+	}
 	leaving := h.leave(!h.regained)
 	if link != nil {
+		link.follow(h)
 		link.leaving[tag] = h
 		leaving.over = func() { delete(link.leaving, tag) }
 	}
 	leaving.await(done)
+	flush()
 	locks.mutex.Unlock()
 	late := time.NewTimer(locks.timeout)
 	defer late.Stop()
@@ -256,6 +273,7 @@ type leaving struct {
 	session *session
 	done    chan error
 	over    func() // its reply has come, or never will; may be nil
+	exact   bool   // it is the first command that ends the hold
 }
 
 func (l *leaving) await(done chan error) {
@@ -288,7 +306,24 @@ func (l *leaving) finish(err error) {
 // leave releases on the server what the program does not have any more: exactly this hold,
 // if it is the first command that ends it, else whatever the owner has.
 func (h *Hold) leave(exact bool) *leaving {
-	return h.cleanUp(func(again bool) []string { return h.release(exact && !again) })
+	var l *leaving
+	l = h.cleanUp(func(again bool) []string {
+		exact = exact && !again
+		if l != nil {
+			l.exact = exact
+		}
+		return h.release(exact)
+	})
+	l.exact = exact
+	return l
+}
+
+// wasGone says whether its release found that it was lost before, where nobody notifies of it.
+func (l *leaving) wasGone(h *Hold, reply any) bool {
+	_, isError := reply.(replyError)
+	released, isMany := reply.(int64)
+	return l.exact && h.reason == nil && l.session.backend != module &&
+		(isError || isMany && h.keys != nil && released < int64(len(h.keys)))
 }
 
 // cleanUp retries it until the server has taken it: on the next connection if this one breaks, with the
@@ -302,12 +337,15 @@ func (h *Hold) cleanUp(command func(again bool) []string) *leaving {
 		case reply == errBroken:
 			l.finish(nil)
 			return false
-		case isError && err.code() != "NOTHELD":
+		case isError && !err.gone():
 			l.finish(err.public())
-			if !err.gone() {
-				return false
-			}
+			return false
+		case isError && err.code() == "WRONGTYPE" && (!l.exact || l.session.backend == module):
+			l.finish(err.public())
 		default:
+			if l.wasGone(h, reply) {
+				h.reason = &LostError{h.Key, h.goneFor(err)}
+			}
 			l.finish(h.loss()) // notified before the reply
 		}
 		h.leaving--

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,12 +42,21 @@ type link struct {
 	closed     bool
 	// For acks: which run of which server this is.
 	run string
+
+	backend  backend
+	cluster  bool
+	question []string // by which it was asked whether it has the module
+	asked    time.Time
+	lines    map[string]*line
+	heard    map[string][]*line // by channel
+	together int                // what is sent meanwhile goes in one write
 }
 
 type expected struct {
 	sent     time.Time
 	size     int
 	answered func(reply any, sent time.Time)
+	leaves   string // the channel, if it unsubscribes
 }
 
 // With no more bytes under way a write cannot take time: every socket has room for them.
@@ -67,14 +77,30 @@ func isRoomy(conn net.Conn) bool {
 // send sends a command; answered gets its reply, a replyError, or errBroken.
 func (l *link) send(answered func(reply any, sent time.Time), words ...string) {
 	if l.closed {
-		answered(errBroken, time.Now())
+		answered(errBroken, clock())
 		return
 	}
 	before := len(l.out)
-	l.out = appendCommand(l.out, words...)
+	l.out = appendCommand(l.out, l.wire(words)...)
 	size := len(l.out) - before
 	l.unanswered += size
-	l.replies = append(l.replies, expected{time.Now(), size, answered})
+	l.replies = append(l.replies, expected{sent: clock(), size: size, answered: answered})
+	if l.together == 0 {
+		l.flush()
+	}
+}
+
+// gather has all that is sent until then go in one write.
+func (l *link) gather() (flush func()) {
+	l.together++
+	return func() {
+		if l.together--; l.together == 0 && !l.closed && len(l.out) > 0 {
+			l.flush()
+		}
+	}
+}
+
+func (l *link) flush() {
 	switch {
 	case l.writing:
 	case l.roomy && l.unanswered <= few:
@@ -143,11 +169,14 @@ func (l *link) reply(reply any) {
 	l.replies = l.replies[1:]
 	l.unanswered -= first.size
 	l.proof = first.sent
-	if err, ok := reply.(replyError); ok && err.noMaster() {
-		// The address may soon lead to the master.
+	if err, ok := reply.(replyError); ok && (err.noMaster() || l.lacks(err)) {
+		// The address may soon lead to the master; and the next connection learns what the server has now.
 		first.answered(errBroken, first.sent)
 		l.fail(err)
 		return
+	}
+	if l.backend != module {
+		reply = said(reply)
 	}
 	first.answered(reply, first.sent)
 }
@@ -155,11 +184,26 @@ func (l *link) reply(reply any) {
 func (l *link) push(message push) {
 	kind, _ := message[0].(string)
 	switch {
-	case kind == "sunsubscribe":
-		l.moveChannel()
-	case kind == "ssubscribe":
+	case len(message) < 3:
+	case kind == "unsubscribe" || kind == "sunsubscribe":
+		channel, _ := message[1].(string)
+		if len(l.replies) > 0 && l.replies[0].leaves == channel {
+			l.reply(nil)
+		} else if channel == l.channel {
+			l.moveChannel()
+		} else {
+			l.unheard(channel)
+		}
+	case kind == "subscribe" || kind == "ssubscribe":
 		l.reply(nil)
-	case (kind == "message" || kind == "smessage") && len(message) == 3:
+	case kind == "message" || kind == "smessage":
+		channel, _ := message[1].(string)
+		if lines := l.heard[channel]; lines != nil {
+			for _, n := range slices.Clone(lines) {
+				n.wake()
+			}
+			return
+		}
 		text, _ := message[2].(string)
 		word, rest, _ := strings.Cut(text, " ")
 		tag, rest, _ := strings.Cut(rest, " ")
@@ -184,6 +228,7 @@ func (l *link) enter(h *Hold) string {
 // forget is called when its tag is not needed any more.
 func (l *link) forget(h *Hold) {
 	if h.link == l && l.table[h.tag] == h {
+		h.stepOut()
 		delete(l.table, h.tag)
 		l.unlease(&h.terms)
 		h.link = nil
@@ -197,6 +242,7 @@ func (l *link) fail(err error) {
 	}
 	l.closed = true
 	l.timer.Stop()
+	l.endLines()
 	close(l.wake)
 	// A close by TLS takes its time where nobody answers.
 	l.session.locks.group.Go(func() { l.end() })

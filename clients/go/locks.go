@@ -30,6 +30,9 @@ type Locks struct {
 	timer    *time.Timer
 	looks    time.Time // when the timer looks for requests whose time is over; zero: it does not
 	spared   bool      // it was late, and looks again
+	strict   bool      // it needs the module
+	askEvery time.Duration
+	logged   backend
 }
 
 // A Setting is one of the Locks themselves.
@@ -45,6 +48,19 @@ func Timeout(d time.Duration) Setting {
 	return func(l *Locks) { l.timeout = d }
 }
 
+// NeedModule has every request be refused on a server without the rlock module, where the locks would
+// otherwise use its function library.
+func NeedModule() Setting { return func(l *Locks) { l.strict = true } }
+
+// AskEvery is how often a server without the module is asked whether it has come: once a minute
+// by default. It panics if d is not above 0.
+func AskEvery(d time.Duration) Setting {
+	if d <= 0 {
+		panic(fmt.Sprintf("rlock: AskEvery(%v): it has to be above 0", d))
+	}
+	return func(l *Locks) { l.askEvery = d }
+}
+
 // New makes locks on the client's server. It takes the client's options, and no connection
 // of its pool: the first request opens one more. Behind Sentinel that is to the master.
 func New(client *redis.Client, settings ...Setting) *Locks {
@@ -54,7 +70,7 @@ func New(client *redis.Client, settings ...Setting) *Locks {
 }
 
 func newLocks(settings []Setting) *Locks {
-	l := &Locks{timeout: 5 * time.Second, held: map[string]*Hold{}}
+	l := &Locks{timeout: 5 * time.Second, askEvery: time.Minute, held: map[string]*Hold{}}
 	l.closing, l.stop = context.WithCancel(context.Background())
 	l.ended, l.end = context.WithCancel(context.Background())
 	l.timer = time.AfterFunc(time.Hour, l.look)

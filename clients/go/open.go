@@ -69,13 +69,13 @@ var errEnded = errors.New("the program's own code ended the goroutine that conne
 // connect opens a connection, apart.
 func (s *session) connect(ctx context.Context, channel, subscribe string) (*link, error) {
 	return apart(ctx, s.locks, func(l *link) { l.end() }, func() (*link, error) {
-		return open(ctx, s.options, channel, subscribe)
+		return open(ctx, s.options, channel, subscribe, s.locks.strict)
 	})
 }
 
 // open has go-redis make the connection (address, TLS, credentials, Sentinel, hooks), and
 // goes on with it alone: go-redis does not touch it again before it is closed.
-func open(ctx context.Context, options *redis.Options, channel, subscribe string) (*link, error) {
+func open(ctx context.Context, options *redis.Options, channel, subscribe string, strict bool) (*link, error) {
 	conn, err := options.Dialer(ctx, options.Network, options.Addr)
 	if err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func open(ctx context.Context, options *redis.Options, channel, subscribe string
 	}()
 	l := &link{conn: conn, roomy: isRoomy(conn), channel: channel, end: client.Close, wake: make(chan struct{}, 1)}
 	if err = client.Conn().Ping(ctx).Err(); err == nil {
-		l.proof = time.Now()
-		err = l.greet(ctx, options.ClientName, subscribe)
+		l.proof = clock()
+		err = l.greet(ctx, options.ClientName, subscribe, strict)
 	}
 	opened = err == nil
 	if !opened {
@@ -108,23 +108,27 @@ func open(ctx context.Context, options *redis.Options, channel, subscribe string
 }
 
 // greet makes sure of RESP3, which go-redis does without if it is refused, and of the kind of
-// server. It gives a connection a name that has none, if the user may, and subscribes.
-func (l *link) greet(ctx context.Context, name, subscribe string) error {
+// server. It gives a connection a name that has none, if the user may, subscribes, and learns what the
+// server has for locks.
+func (l *link) greet(ctx context.Context, name, subscribe string, strict bool) error {
 	l.in = bufio.NewReaderSize(l.conn, 4096)
 	greetings := [][]string{{"HELLO", "3"}, {"CLIENT", "SETNAME", cmp.Or(name, ownName)}}
 	if subscribe != "" {
-		greetings = append(greetings, []string{subscribe, l.channel})
+		greetings = append(greetings, []string{subscribe, l.channel}, askByInfo)
 	}
 	replies, err := l.ask(ctx, greetings...)
 	if err != nil {
 		return err
 	}
 	for i, reply := range replies {
-		if err, refused := reply.(replyError); refused && i != 1 {
+		if err, refused := reply.(replyError); refused && i != 1 && i != 3 {
 			return err
 		}
 	}
-	return wrongKind(replies[0], subscribe)
+	if err := wrongKind(replies[0], subscribe); err != nil || subscribe == "" {
+		return err
+	}
+	return l.learn(ctx, replies[3], strict)
 }
 
 // ask says commands on a connection that nobody reads yet, and gives the replies.
@@ -169,7 +173,10 @@ const ownName = "rlock-go-0.9.0"
 func refusal(err error) error {
 	var said redis.Error
 	var reply replyError
+	var last final
 	switch {
+	case errors.As(err, &last):
+		return last.public()
 	case errors.As(err, &reply):
 	case errors.As(err, &said):
 		reply = replyError(said.Error())

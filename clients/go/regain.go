@@ -17,17 +17,34 @@ func (h *Hold) regain() {
 	}
 	t := &pendingCommand{kind: regaining, key: h.Key}
 	t.command = func(bool) []string {
+		isKept := h.isKept()
 		delete(h.session.holds, h)
+		h.session.unkeep(h)
 		h.session = t.session // in a cluster its slot may have moved meanwhile
 		h.session.holds[h] = struct{}{}
-		return h.regainOn(h.session.link, max(time.Until(h.deadline), 1))
+		if !isKept {
+			return h.regainOn(h.session.link, max(h.deadline.Sub(clock()), 1))
+		}
+		h.session.kept[h], h.due = struct{}{}, time.Time{}
+		h.session.keepAt(h.deadline)
+		words := h.regainOn(h.session.link, h.terms.lease)
+		if h.session.backend == module && h.keys == nil { // it watches none of several keys that it did not give
+			words = append(words, "WATCHDOG")
+		}
+		return words
 	}
-	t.answered = func(reply any, _ time.Time) bool {
+	t.answered = func(reply any, sent time.Time) bool {
 		if reply == errBroken {
 			return false
 		}
 		h.regaining = nil
-		h.regainReplied(reply)
+		if _, refused := reply.(replyError); !h.isKept() {
+			h.regainReplied(reply)
+		} else if h.session.backend == module && h.keys == nil && !refused {
+			h.session.unkeep(h)
+		} else {
+			h.keptOn(reply, sent)
+		}
 		return true
 	}
 	h.regaining = t
@@ -40,7 +57,7 @@ func (h *Hold) regainOn(l *link, lease time.Duration) []string {
 		h.link.forget(h)
 	}
 	tag := l.enter(h)
-	h.regained = true
+	h.regained = l.backend == module
 	return append(h.renewal(lease), "NOTIFY", l.channel, tag)
 }
 
@@ -49,18 +66,18 @@ func (h *Hold) regainReplied(reply any) {
 	switch err, _ := reply.(replyError); {
 	case err.code() != "NOTHELD":
 	case h.leaving > 0: // released meanwhile: the reply to that is on its way
-		h.reason = &LostError{h.Key, "expired"}
+		h.reason = &LostError{h.Key, h.goneFor(err)}
 	default:
-		if h.state == held && h.keys != nil {
-			h.leave(false)
-		}
-		h.lose("expired")
+		h.lostAt(err)
 	}
 }
 
 // moveChannel takes another channel, for another node has the slot of this one: in the slot of
 // a hold that is still here. Without such a hold a new connection costs nothing.
 func (l *link) moveChannel() {
+	if l.backend != module {
+		return // nobody speaks there
+	}
 	l.deaf = true
 	moved := slot(l.channel)
 	var stays *Hold

@@ -3,7 +3,6 @@ package rlock
 import (
 	"context"
 	"errors"
-	"math"
 	"strconv"
 	"time"
 )
@@ -28,6 +27,10 @@ type request struct {
 	queued bool      // the server has said on this connection that it waits
 	asked  bool      // on any connection
 	ends   time.Time // when it has to be over; zero: with its context
+	// On a server without the module.
+	began time.Time
+	line  *line // in which it waits
+	tries int   // that have no reply
 }
 
 // A server that is late to say that the wait is over is given so long.
@@ -48,7 +51,7 @@ func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Opt
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := &request{done: make(chan struct{})}
+	r := &request{done: make(chan struct{}), began: time.Now()}
 	h := &Hold{Key: keys[0], locks: l, terms: t, job: job, request: r}
 	if len(keys) > 1 {
 		h.keys = append([]string(nil), keys...)
@@ -136,14 +139,6 @@ func (l *Locks) look() {
 	}
 }
 
-// plus is a + b, and no more than there is: the longest times mean for ever.
-func plus(a, b time.Duration) time.Duration {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
-}
-
 func later(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
@@ -201,25 +196,24 @@ func (h *Hold) expire(ended error, canceled bool) {
 
 // ask says the request on the connection that there is.
 func (h *Hold) ask() {
-	l, t := h.session.link, &h.terms
+	l := h.session.link
 	tag := l.enter(h)
-	words := h.words("ACQUIRE")
-	words = append(words, h.Owner, ms(t.lease))
-	switch t.mode {
-	case read:
-		words = append(words, "READ")
-	case write:
-		words = append(words, "WRITE")
-	case limited:
-		words = append(words, "LIMIT", strconv.Itoa(t.limit), "PERMITS", strconv.Itoa(t.permits))
+	if l.backend != module {
+		if h.job != nil && !h.request.asked {
+			h.Owner = newOwner() // a late release would end another hold of the job's owner
+		}
+		h.request.asked = true
+		l.wait(h)
+		return
 	}
+	words := h.acquisition(h.Owner, ms(h.terms.lease))
 	if h.request.until.IsZero() {
 		words = append(words, "QUEUE", "0")
 	} else if left := time.Until(h.request.until); left > 0 {
 		words = append(words, "QUEUE", ms(left))
 	}
-	words = append(words, "NOTIFY", l.channel, tag, "ONCE")
-	if t.watchdog {
+	words = append(words, "NOTIFY", l.channel, tag)
+	if h.terms.watchdog {
 		words = append(words, "WATCHDOG")
 	}
 	h.request.asked = true
@@ -229,6 +223,20 @@ func (h *Hold) ask() {
 			h.replied(reply, sent)
 		}
 	}, words...)
+}
+
+// acquisition is the command for it, without what says how it waits.
+func (h *Hold) acquisition(owner, lease string) []string {
+	words := append(h.words("ACQUIRE"), owner, lease)
+	switch t := &h.terms; t.mode {
+	case read:
+		words = append(words, "READ")
+	case write:
+		words = append(words, "WRITE")
+	case limited:
+		words = append(words, "LIMIT", strconv.Itoa(t.limit), "PERMITS", strconv.Itoa(t.permits))
+	}
+	return append(words, "ONCE")
 }
 
 func (h *Hold) replied(reply any, sent time.Time) {
@@ -292,6 +300,9 @@ func (h *Hold) granted(token int64, sent time.Time) {
 		return
 	}
 	h.state, h.Token, h.deadline = granted, token, sent.Add(h.terms.lease)
+	if h.terms.watchdog && h.link.backend != module {
+		h.session.keep(h, sent)
+	}
 	if h.terms.watchdog || !sent.IsZero() {
 		h.proved()
 		return
@@ -302,7 +313,7 @@ func (h *Hold) granted(token int64, sent time.Time) {
 		switch {
 		case h.state != granted || reply == errBroken:
 		case isError && err.code() == "NOTHELD":
-			h.lose("expired")
+			h.lostAt(err)
 		case isError:
 			h.reject(err.public())
 		default:

@@ -3,6 +3,7 @@ package rlock
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"maps"
 	"slices"
 	"time"
@@ -27,6 +28,12 @@ type session struct {
 	acker     acker
 	reach     func() // until there is a connection
 	near      string // in a cluster: a key that the node has
+	backend   backend
+	place     string             // what the names of its places begin with
+	kept      map[*Hold]struct{} // which the session renews
+	keeper    *time.Timer        // for them; nil: there was none
+	keepsAt   time.Time          // when it rings; zero: it does not
+	keepsLate bool               // it was late, and rings again
 }
 
 // What is sent on a new connection, in this order.
@@ -56,6 +63,7 @@ func newSession(locks *Locks, options *redis.Options) *session {
 	s := &session{
 		locks: locks, options: options, subscribe: "SUBSCRIBE", channel: newChannel,
 		requests: map[*Hold]struct{}{}, holds: map[*Hold]struct{}{}, pending: map[*pendingCommand]struct{}{},
+		kept: map[*Hold]struct{}{}, place: rand.Text() + ".",
 	}
 	s.acker.session, s.reach = s, s.dial
 	return s
@@ -122,7 +130,9 @@ func (s *session) begin(l *link) {
 	s.link, l.session, s.failure = l, s, nil
 	l.table, l.leaving, l.leases = map[uint64]*Hold{}, map[uint64]*Hold{}, map[time.Duration]int{}
 	l.short, l.since, l.pinged = idleLease, l.proof, l.proof
-	l.due = time.Now().Add(idleLease / 3)
+	l.due = clock().Add(idleLease / 3)
+	l.lines, l.heard, l.asked, l.cluster = map[string]*line{}, map[string][]*line{}, l.proof, s.subscribe == "SSUBSCRIBE"
+	s.learnt(l.backend)
 	l.timer = time.AfterFunc(idleLease/3, func() { s.locks.locked(l.beat) })
 	s.locks.group.Go(l.read)
 	s.locks.group.Go(l.write)
@@ -195,6 +205,8 @@ func (s *session) sendPending(t *pendingCommand) {
 // broken is called when the connection was closed: its holds with a watchdog are lost.
 func (s *session) broken(l *link, err error) {
 	s.link, s.failure = nil, err
+	reply, _ := err.(replyError)
+	isUnknown := reply.unknown() // the module has gone: what it gave stands for what is left of its lease
 	for _, h := range l.table {
 		h.link = nil
 		switch {
@@ -202,8 +214,14 @@ func (s *session) broken(l *link, err error) {
 			h.request.queued = false
 		case h.state == abandoned:
 			h.callOff()
-		case !h.terms.watchdog && h.state == granted:
+		case h.state == granted && (!h.terms.watchdog || h.isKept()):
+			s.unkeep(h)
 			h.state = asking
+		case h.isKept():
+			h.regain()
+		case h.terms.watchdog && isUnknown && h.state == held:
+			h.handOver(l.proof)
+			h.regain()
 		case h.terms.watchdog:
 			h.leave(false)
 			h.lose("connection")
