@@ -39,10 +39,10 @@ func TestWrongServer(t *testing.T) {
 	minute := rlock.Timeout(time.Minute)
 	for _, args := range [][]string{nil, {"--cluster-enabled", "yes"}} {
 		s := startPlainServer(t, args...)
-		locks := s.locks(minute)
+		locks := s.locks(minute, rlock.NeedModule())
 		if args == nil {
 			atOnce(t, "ERR", "the server has no rlock module: load librlock.so", func(opts ...rlock.Option) (*rlock.Hold, error) { return locks.Lock(ctx, "jobs", opts...) })
-			cluster := rlock.NewCluster(redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr()}}), minute)
+			cluster := rlock.NewCluster(redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr()}}), minute, rlock.NeedModule())
 			t.Cleanup(func() { cluster.Close() })
 			atOnce(t, "CLUSTER", "give rlock.New a *redis.Client", func(opts ...rlock.Option) (*rlock.Hold, error) { return cluster.Lock(ctx, "jobs", opts...) })
 			continue

@@ -28,6 +28,8 @@ type request struct {
 	TLS      bool   `json:"tls"`
 	CA       string `json:"ca"`
 	Tight    bool   `json:"tight"`
+	Backend  string `json:"backend"`
+	AskAgain int64  `json:"ask_again_ms"`
 	Timeout  *int64 `json:"timeout"`
 	Hold     string `json:"hold"`
 	Key      string `json:"key"`
@@ -160,6 +162,11 @@ func (d *driver) run(ctx context.Context, r *request) (map[string]any, error) {
 		return d.scope(ctx, r, locks)
 	case "count":
 		return count(ctx, r, locks)
+	case "backend":
+		if name := locks.Backend(); name != "" {
+			return map[string]any{"backend": name}, nil
+		}
+		return map[string]any{"backend": nil}, nil
 	case "close":
 		return nil, locks.Close()
 	}

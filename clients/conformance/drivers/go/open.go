@@ -17,6 +17,12 @@ func (d *driver) open(r *request) error {
 	if r.Timeout != nil {
 		settings = append(settings, rlock.Timeout(ms(*r.Timeout)))
 	}
+	if r.Backend == "module" {
+		settings = append(settings, rlock.NeedModule())
+	}
+	if r.AskAgain > 0 {
+		settings = append(settings, rlock.AskEvery(ms(r.AskAgain)))
+	}
 	config, err := trust(r)
 	if err != nil {
 		return err
