@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -144,19 +145,16 @@ func (l *Locks) backend() backend {
 	return least
 }
 
+// Once in a process.
+var logged [module]atomic.Bool
+
 // learnt logs what the server has, where that is news.
 func (s *session) learnt(b backend) {
-	l := s.locks
 	s.backend = b
-	now := l.backend()
-	if now == l.logged {
-		return
-	}
-	l.logged = now
-	if now != module {
+	if b != module && !logged[b].Swap(true) {
 		// The handler is the program's code.
 		go slog.Warn("rlock: the server has no rlock module. Not to be had: the order of waiters and instant hand-over, "+
-			"the server's watchdog, notice of a loss, detection of deadlocks", "backend", now.String())
+			"the server's watchdog, notice of a loss, detection of deadlocks", "backend", b.String())
 	}
 }
 

@@ -24,14 +24,15 @@ type line struct {
 	trying *Hold    // whose reply is on its way
 	again  bool     // a message came meanwhile
 	placed bool     // the last try asked for a place
-	ahead  int64    // how many places are before it; -1: it has none
+	ahead  int64    // how many places are before its own; -1: it has none
+	crowd  bool     // places were taken, when the server was last asked
 	heard  []string // the channels that it listens to
 	timer  *time.Timer
 }
 
 const (
-	// Who has waited so long wants a turn: it has a place from then on, which the lock's queue keeps for
-	// so long without a try.
+	// Who has waited so long wants a turn, or comes where others have a place: it has one from then on,
+	// which the lock's queue keeps for so long without a try.
 	placeAfter = 100 * time.Millisecond
 	placeLasts = "2000"
 	// Messages can be lost.
@@ -40,7 +41,7 @@ const (
 	// No message says that some permits came back.
 	retryPermits = 75 * time.Millisecond
 	// A line that is empty listens for a while, for the next wait.
-	restFor = 3 * time.Second
+	restFor = 5 * time.Second
 )
 
 // wait asks for the hold by tries, as long as it has time.
@@ -122,7 +123,7 @@ func (n *line) try() {
 	h := n.waits[0]
 	n.trying, n.again = h, false
 	keep := "0"
-	if n.placed = !n.many && time.Since(h.request.began) >= placeAfter; n.placed {
+	if n.placed = !n.many && (n.crowd || time.Since(h.request.began) >= placeAfter); n.placed {
 		keep = placeLasts
 	}
 	h.try(n, "PLACE", n.name, keep)
@@ -158,7 +159,8 @@ func (n *line) tried(reply any, refused []any) {
 	left := int64(-1)
 	if len(refused) == 2 {
 		left, _ = refused[0].(int64)
-		n.ahead, _ = refused[1].(int64)
+		ahead, _ := refused[1].(int64)
+		n.ahead, n.crowd = max(ahead, -1), ahead != -1
 		for i := len(n.waits) - 1; i >= 0 && !n.waits[i].request.queued; i-- {
 			n.waits[i].request.queued = true // the server has said that it is held
 		}
@@ -193,7 +195,9 @@ func (n *line) pause(left int64) time.Duration {
 	if left >= 0 && n.ahead <= 0 && left < int64(pause/time.Millisecond) {
 		pause = time.Duration(left) * time.Millisecond
 	}
-	if !n.placed && !n.many {
+	if n.crowd && !n.placed {
+		pause = 0
+	} else if !n.placed && !n.many {
 		pause = min(pause, placeAfter-time.Since(n.waits[0].request.began))
 	}
 	return max(pause, 0)
@@ -233,8 +237,8 @@ func (n *line) rest() {
 	n.timer.Reset(restFor)
 }
 
-// listen subscribes to what it has to hear: until it has a place every release, and then what is
-// told to its place alone. It returns whether there is anything new among that.
+// listen subscribes to what it has to hear: while nobody has a place every release, else what is told
+// to its own place. It returns whether there is anything new among that.
 func (n *line) listen() bool {
 	var channels []string
 	prefix := "redisson_lock__channel:"
@@ -245,7 +249,7 @@ func (n *line) listen() bool {
 		prefix = "redisson_rwlock:"
 	}
 	for _, key := range n.keys {
-		if channel := prefix + braced(key); n.ahead < 0 && (!n.link.cluster || hashed(channel) == hashed(key)) {
+		if channel := prefix + braced(key); !n.crowd && (!n.link.cluster || hashed(channel) == hashed(key)) {
 			channels = append(channels, channel)
 		}
 	}

@@ -32,7 +32,6 @@ type Locks struct {
 	spared   bool      // it was late, and looks again
 	strict   bool      // it needs the module
 	askEvery time.Duration
-	logged   backend
 }
 
 // A Setting is one of the Locks themselves.
