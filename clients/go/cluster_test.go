@@ -14,11 +14,22 @@ import (
 type cluster struct {
 	t     testing.TB
 	nodes []*server
+	start func(t testing.TB, args ...string) *server
 }
 
 func startCluster(t testing.TB) *cluster {
 	t.Helper()
-	c := &cluster{t: t}
+	return startClusterOf(t, startServer)
+}
+
+func startPlainCluster(t testing.TB) *cluster {
+	t.Helper()
+	return startClusterOf(t, startPlainServer)
+}
+
+func startClusterOf(t testing.TB, start func(testing.TB, ...string) *server) *cluster {
+	t.Helper()
+	c := &cluster{t: t, start: start}
 	for n, slots := range []string{"0 5460", "5461 10922", "10923 16383"} {
 		c.add()
 		c.nodes[n].do("CLUSTER ADDSLOTSRANGE " + slots)
@@ -30,7 +41,7 @@ func startCluster(t testing.TB) *cluster {
 }
 
 func (c *cluster) add() {
-	c.nodes = append(c.nodes, startServer(c.t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+	c.nodes = append(c.nodes, c.start(c.t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
 		"--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0"))
 }
 

@@ -277,7 +277,7 @@ type leaving struct {
 }
 
 func (l *leaving) await(done chan error) {
-	if l.session.link == nil {
+	if l.session.link == nil && !l.session.reloads() {
 		done <- nil // it is sent on the next connection
 	} else {
 		l.done = done
@@ -335,7 +335,9 @@ func (h *Hold) cleanUp(command func(again bool) []string) *leaving {
 		err, isError := reply.(replyError)
 		switch {
 		case reply == errBroken:
-			l.finish(nil)
+			if !l.session.reloads() {
+				l.finish(nil)
+			}
 			return false
 		case isError && !err.gone():
 			l.finish(err.public())

@@ -133,13 +133,6 @@ func (h *Hold) goneFor(err replyError) string {
 	return "deleted"
 }
 
-// handOver is called when the module has gone with its watchdog, which has renewed the hold at least until
-// the connection last answered: a third of its lease may have passed since.
-func (h *Hold) handOver(proof time.Time) {
-	s := h.session
-	s.keep(h, proof.Add(-h.terms.lease/3))
-}
-
 // plus is a + b, and no more than there is: the longest times mean for ever.
 func plus(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {

@@ -22,10 +22,9 @@ type line struct {
 	keys   []string
 	leave  []string // gives up the place
 	trying *Hold    // whose reply is on its way
-	again  bool     // a message came meanwhile
 	placed bool     // the last try asked for a place
 	ahead  int64    // how many places are before its own; -1: it has none
-	crowd  bool     // places were taken, when the server was last asked
+	crowd  bool     // others had places, when the server was last asked
 	heard  []string // the channels that it listens to
 	timer  *time.Timer
 }
@@ -121,9 +120,9 @@ func (l *link) follow(h *Hold) {
 
 func (n *line) try() {
 	h := n.waits[0]
-	n.trying, n.again = h, false
+	n.trying = h
 	keep := "0"
-	if n.placed = !n.many && (n.crowd || time.Since(h.request.began) >= placeAfter); n.placed {
+	if n.placed = !n.many && (n.ahead >= 0 || n.crowd || time.Since(h.request.began) >= placeAfter); n.placed {
 		keep = placeLasts
 	}
 	h.try(n, "PLACE", n.name, keep)
@@ -160,7 +159,7 @@ func (n *line) tried(reply any, refused []any) {
 	if len(refused) == 2 {
 		left, _ = refused[0].(int64)
 		ahead, _ := refused[1].(int64)
-		n.ahead, n.crowd = max(ahead, -1), ahead != -1
+		n.ahead, n.crowd = max(ahead, -1), ahead < -1 || ahead > 0
 		for i := len(n.waits) - 1; i >= 0 && !n.waits[i].request.queued; i-- {
 			n.waits[i].request.queued = true // the server has said that it is held
 		}
@@ -170,7 +169,7 @@ func (n *line) tried(reply any, refused []any) {
 	switch {
 	case len(n.waits) == 0:
 		n.rest()
-	case n.waits[0] != before || n.again:
+	case n.waits[0] != before:
 		n.try()
 	default:
 		defer n.link.gather()()
@@ -203,12 +202,10 @@ func (n *line) pause(left int64) time.Duration {
 	return max(pause, 0)
 }
 
-// wake is called when it should try now.
+// wake is called when it should try now. A message that comes before the reply to a try was sent
+// before that try.
 func (n *line) wake() {
-	switch {
-	case n.trying != nil:
-		n.again = true
-	case len(n.waits) > 0:
+	if n.trying == nil && len(n.waits) > 0 {
 		n.try()
 	}
 }
@@ -249,7 +246,7 @@ func (n *line) listen() bool {
 		prefix = "redisson_rwlock:"
 	}
 	for _, key := range n.keys {
-		if channel := prefix + braced(key); !n.crowd && (!n.link.cluster || hashed(channel) == hashed(key)) {
+		if channel := prefix + braced(key); n.ahead < 0 && !n.crowd && (!n.link.cluster || hashed(channel) == hashed(key)) {
 			channels = append(channels, channel)
 		}
 	}

@@ -171,8 +171,8 @@ func (l *link) reply(reply any) {
 	l.proof = first.sent
 	if err, ok := reply.(replyError); ok && (err.noMaster() || l.lacks(err)) {
 		// The address may soon lead to the master; and the next connection learns what the server has now.
-		first.answered(errBroken, first.sent)
 		l.fail(err)
+		first.answered(errBroken, first.sent)
 		return
 	}
 	if l.backend != module {

@@ -205,8 +205,6 @@ func (s *session) sendPending(t *pendingCommand) {
 // broken is called when the connection was closed: its holds with a watchdog are lost.
 func (s *session) broken(l *link, err error) {
 	s.link, s.failure = nil, err
-	reply, _ := err.(replyError)
-	isUnknown := reply.unknown() // the module has gone: what it gave stands for what is left of its lease
 	for _, h := range l.table {
 		h.link = nil
 		switch {
@@ -219,9 +217,6 @@ func (s *session) broken(l *link, err error) {
 			h.state = asking
 		case h.isKept():
 			h.regain()
-		case h.terms.watchdog && isUnknown && h.state == held:
-			h.handOver(l.proof)
-			h.regain()
 		case h.terms.watchdog:
 			h.leave(false)
 			h.lose("connection")
@@ -230,6 +225,12 @@ func (s *session) broken(l *link, err error) {
 		}
 	}
 	s.ensure()
+}
+
+// reloads says whether the connection was closed to load the library again: the next one comes at once.
+func (s *session) reloads() bool {
+	err, _ := s.failure.(replyError)
+	return s.link == nil && err.noLibrary()
 }
 
 // close ends all that there is.
