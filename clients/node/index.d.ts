@@ -1,4 +1,4 @@
-// Distributed locks by the rlock module of Redis and Valkey.
+// Distributed locks on Redis and Valkey, by the rlock module where it is.
 
 /** How to acquire. All times are in ms. */
 export interface AcquireOptions {
@@ -8,7 +8,7 @@ export interface AcquireOptions {
   lease?: number;
   /**
    * The server renews the lease as long as the connection is open, and frees the lock when it
-   * closes (true). Not behind a TCP proxy that outlives this process. With `false` the hold
+   * closes (true); without the module this client renews it. Not behind a TCP proxy that outlives this process. With `false` the hold
    * ends with its lease unless `renew()` is called.
    */
   watchdog?: boolean;
@@ -30,8 +30,8 @@ export interface AcquireOptions {
 
 /**
  * Why a hold was lost. `expired`, `forced`, `deleted`, `evicted`, `flushed`, `overwritten`,
- * `demoted`, `moved`, `rebound` and `released` are the server's words; `connection`: it
- * closed; `max`: see there; `lease`: its deadline passed; `closed`: `locks.close()`.
+ * `demoted`, `moved`, `rebound` and `released` are the server's words (without the module a
+ * renewal finds only `deleted` and `overwritten`); `connection`: it closed; `max`: see there; `lease`: its deadline passed; `closed`: `locks.close()`.
  */
 export type LostReason =
   | 'expired' | 'forced' | 'deleted' | 'evicted' | 'flushed' | 'overwritten' | 'demoted'
@@ -98,13 +98,15 @@ interface Acquirer {
 
 /** Several holds of one piece of work: the server sees deadlocks between jobs. */
 export interface Job extends Acquirer {
-  /** The owner of all its holds. */
+  /** The owner of all its holds; without the module each has one of its own. */
   readonly owner: string;
 }
 
 export interface LocksOptions {
   /** How long to try to connect, in ms (5,000). */
   timeout?: number;
+  /** `'module'`: on a server without the rlock module requests are refused. Absent: any server will do. */
+  backend?: 'module';
 }
 
 /**
@@ -114,6 +116,11 @@ export interface LocksOptions {
 export class Locks implements Acquirer, AsyncDisposable {
   /** @param client of node-redis (`createClient`, `createCluster`) or ioredis (`Redis`, `Cluster`) */
   constructor(client: object, options?: LocksOptions);
+  /**
+   * What the server has for locks, as it was last seen: the module, or the function library, as
+   * functions or as a script. Undefined before the first connection.
+   */
+  readonly backend: 'module' | 'functions' | 'script' | undefined;
   acquire: Acquirer['acquire'];
   using: Acquirer['using'];
   /** A piece of work that takes several locks, one after the other. */

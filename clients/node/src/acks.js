@@ -2,7 +2,8 @@
 // its own connection, and a grant that is pushed is none: so over a second connection to the
 // same run of the server, a write that changes nothing for each hold, and one WAIT for all.
 import { RefusedError, fromServer } from './errors.js';
-import { Link, Refusal } from './link.js';
+import { Link } from './link.js';
+import { Refusal } from './refusal.js';
 import { ANSWER, Alarm, now } from './time.js';
 import * as words from './words.js';
 
@@ -19,6 +20,7 @@ const SLICE = 100;
  * @property {number} ms
  * @property {Link | undefined} link  over which it was renewed
  * @property {number} until  from then on
+ * @property {number} renewed  when it was last renewed
  * @property {() => boolean} over  nobody wants it any more
  * @property {(error?: Error) => void} done
  */
@@ -40,12 +42,17 @@ export class Acks {
   /**
    * Rejects if so many replicas do not have the hold in time.
    * @param {Claim} claim @param {{acks: number, acksTimeout: number}} plan @param {() => boolean} over
-   * @returns {Promise<void>}
+   * @returns {Promise<number>} from when on it lasts its lease
    */
   wait(claim, { acks, acksTimeout }, over) {
     return new Promise((resolve, reject) => {
-      const done = (/** @type {Error | undefined} */ error) => (error ? reject(error) : resolve());
-      this.#asked.add({ claim, need: acks, ms: acksTimeout, link: undefined, until: 0, over, done });
+      /** @type {Asked} */
+      const asked = { claim, need: acks, ms: acksTimeout, link: undefined, until: 0, renewed: 0, over, done };
+      function done(/** @type {Error | undefined} */ error) {
+        if (error) reject(error);
+        else resolve(asked.renewed);
+      }
+      this.#asked.add(asked);
       if (!this.#running) this.#run();
     });
   }
@@ -76,10 +83,12 @@ export class Acks {
   /** One WAIT, until the easiest has what it needs. @param {Asked[]} round */
   async #round(round) {
     const link = await this.#open();
-    const fresh = round.filter((one) => one.link !== link);
+    // Where the server has no watchdog for it yet, nor has it a deadline here, it is renewed meanwhile.
+    const fresh = round.filter((one) => one.link !== link || (link.plain && one.renewed + one.claim.lease / 3 < now()));
     const renewed = fresh.map(async (one) => {
       one.link = link;
-      one.until ||= now() + one.ms;
+      one.renewed = now();
+      one.until ||= one.renewed + one.ms;
       await link.call(words.renew(one.claim, one.claim.lease)).catch((error) => {
         if (!(error instanceof Refusal)) throw error;
         this.#end(one, fromServer(error.message));
@@ -114,6 +123,7 @@ export class Acks {
     this.#link?.close();
     const link = (this.#link = new Link(this.session.library, this.session.address, this.session.timeout));
     await link.open(this.session.timeout);
+    link.adopt(beside.backend);
     link.connection.keep(false); // the session's connection does that
     const [here, there] = await this.#answered(link, 0, Promise.all([runOf(link), runOf(beside)]));
     if (here !== there) throw new Error('the second connection leads to another server');

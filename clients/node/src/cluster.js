@@ -1,11 +1,13 @@
 // From key to session in a cluster: a session for each node, and the table of slots, which is
 // read again when a node says that a slot has moved, and when a node cannot be reached.
 import { ConnectionError, fromServer } from './errors.js';
-import { Link, NO_CLUSTER, Refusal, isReply } from './link.js';
+import { Link, NO_CLUSTER, isReply } from './link.js';
+import { Refusal } from './refusal.js';
 import { Session } from './session.js';
 import { slotOf, tagFor } from './slots.js';
 import { now } from './time.js';
 
+/** @import { Wanted } from './backend.js' */
 /** @import { Address, Library } from './libraries.js' */
 /** @import { PendingCommand, Work } from './session.js' */
 
@@ -27,10 +29,11 @@ export class ClusterRouter {
   /** @type {Link | undefined} over which the table is being read */
   #link;
 
-  /** @param {Library} library @param {number} timeout */
-  constructor(library, timeout) {
+  /** @param {Library} library @param {number} timeout @param {Wanted} wanted */
+  constructor(library, timeout, wanted) {
     this.library = library;
     this.timeout = timeout;
+    this.wanted = wanted;
   }
 
   /** @param {string[]} keys @returns {Session | Promise<Session>} */
@@ -62,7 +65,8 @@ export class ClusterRouter {
     let session = this.#sessions.get(node);
     if (!session) {
       const at = node.lastIndexOf(':');
-      session = new Session(this.library, { host: node.slice(0, at), port: Number(node.slice(at + 1)) }, this.timeout);
+      const address = { host: node.slice(0, at), port: Number(node.slice(at + 1)) };
+      session = new Session(this.library, address, this.timeout, this.wanted);
       session.cluster = this;
       this.#sessions.set(node, session);
     }
@@ -125,6 +129,10 @@ export class ClusterRouter {
     for (const work of [...session.work]) {
       const to = elsewhere(work.claim.keys);
       if (to) work.moveTo(to);
+    }
+    for (const hold of [...session.holds]) {
+      const to = hold.renewed && elsewhere(hold.claim.keys);
+      if (to) hold._moveTo(to);
     }
   }
 

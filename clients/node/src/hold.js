@@ -1,8 +1,8 @@
 // What an acquisition became. Members that begin with _ are the session's.
 import { LostError, RefusedError } from './errors.js';
 import { insist } from './insist.js';
-import { Refusal } from './link.js';
 import { duration } from './options.js';
+import { Refusal } from './refusal.js';
 import { Alarm, now } from './time.js';
 import * as words from './words.js';
 
@@ -21,8 +21,10 @@ export class Hold {
   #lost = null;
   /** @type {AbortController | undefined} made when it is asked for: most holds end without */
   #controller;
-  /** @type {Alarm | undefined} for the deadline, or for max */
+  /** @type {Alarm | undefined} for the deadline */
   #alarm;
+  /** @type {Alarm | undefined} */
+  #max;
   #session;
   #job;
   #tag;
@@ -43,11 +45,13 @@ export class Hold {
     this.#tag = tag;
     this.claim = claim;
     this.#job = job;
-    session.holds.add(this);
-    for (const key of claim.keys) session.held.set(key, this);
-    session.keep();
-    if (plan.max) this.#alarm = new Alarm(now() + plan.max, () => this.#giveBack('max'));
-    if (!plan.watchdog && since !== undefined) this.#endsAt(since + claim.lease);
+    /** It is for this client to renew it: the server has no module whose watchdog would. */
+    this.renewed = plan.watchdog && link.plain !== undefined;
+    /** When that is to be done next. */
+    this.due = Infinity;
+    this.#enter(session);
+    if (plan.max) this.#max = new Alarm(now() + plan.max, () => this.#giveBack('max'));
+    if ((this.renewed || !plan.watchdog) && since !== undefined) this.#endsAt(since + claim.lease);
   }
 
   get key() {
@@ -94,7 +98,7 @@ export class Hold {
     try {
       await insist(session, this.claim, line, sent + session.timeout, () => this.#over());
     } catch (error) {
-      const reason = error instanceof RefusedError && GONE[error.code];
+      const reason = error instanceof RefusedError && this.#gone(error.code);
       if (!reason) throw error;
       this.#lose(reason);
     }
@@ -102,7 +106,7 @@ export class Hold {
     session.leases.add({ lease: length, watchdog: this.claim.watchdog });
     session.leases.remove(this.claim);
     this.claim.lease = length;
-    if (!this.claim.watchdog) this.#endsAt(sent + length);
+    if (this.renewed || !this.claim.watchdog) this.#endsAt(sent + length);
   }
 
   async release() {
@@ -147,7 +151,7 @@ export class Hold {
 
   /**
    * On a new channel: asks whether the hold is still there, and subscribes to its loss. Its end
-   * stays where it is; that of one with watchdog is the server's.
+   * stays where it is; that of one with watchdog is the server's, or moves with each renewal.
    * @param {Link} link
    */
   _regain(link) {
@@ -155,18 +159,62 @@ export class Hold {
     this.#tag = link.tag(this);
     const { claim } = this;
     const left = claim.watchdog || !this.#alarm ? claim.lease : Math.min(Math.max(Math.ceil(this.#alarm.at - now()), 1), claim.lease);
-    link.call([...words.renew(claim, left), 'NOTIFY', link.channel, this.#tag]).catch((error) => {
-      const reason = error instanceof Refusal && GONE[error.code];
-      if (reason) this.#lose(reason);
-      else if (this.#session.elsewhere(error) && error.code !== 'CLUSTERDOWN') this.#giveBack('moved');
-    });
+    const line = [...words.renew(claim, left), 'NOTIFY', link.channel, this.#tag];
+    if (this.renewed) line.push('WATCHDOG');
+    this.#renew(link, line);
   }
 
-  /** The connection is gone. */
+  /** Renews it, in the place of a watchdog. */
+  _keepUp() {
+    const { link, claim } = this;
+    this.due = now() + claim.lease / 3;
+    if (link) this.#renew(link, words.renew(claim, claim.lease));
+  }
+
+  /** @param {Link} link @param {(string | number)[]} line */
+  async #renew(link, line) {
+    const sent = now();
+    const { lease } = this.claim;
+    try {
+      await link.call(line);
+    } catch (error) {
+      const reason = error instanceof Refusal && this.#gone(error.code);
+      if (reason) this.#lose(reason);
+      else if (this.#session.elsewhere(error) && error.code !== 'CLUSTERDOWN') this.#giveBack('moved');
+      return; // anything else may pass before its deadline
+    }
+    if (!this.renewed || this.#lost || this.#count === 0) return;
+    if (link.plain) this.#endsAt(sent + lease);
+    else this.#watched();
+  }
+
+  /** The server's module renews it from now on. */
+  #watched() {
+    this.renewed = false;
+    this.#alarm?.clear();
+    this.#alarm = undefined;
+    this.#session.renewals.delete(this);
+  }
+
+  /** @param {string} code what the server says when there is no such hold @returns {string | undefined} why it was lost */
+  #gone(code) {
+    return code === 'NOTHELD' && this.renewed ? 'deleted' : GONE[code];
+  }
+
+  /** The connection is gone. What this client renews goes on, on the next one. */
   _cut() {
     this.link = undefined;
     this.outlived = true;
-    if (this.claim.watchdog) this.#giveBack('connection');
+    if (this.claim.watchdog && !this.renewed) this.#giveBack('connection');
+  }
+
+  /** Another node of the cluster has its slot. @param {Session} to */
+  _moveTo(to) {
+    this.#leave();
+    this.#enter(to);
+    to.leases.add(this.claim);
+    if (this.renewed) to.renewals.add(this);
+    to.adopt(this);
   }
 
   _close() {
@@ -194,11 +242,26 @@ export class Hold {
 
   #forget() {
     this.#alarm?.clear();
-    this.#session.holds.delete(this);
-    for (const key of this.claim.keys) if (this.#session.held.get(key) === this) this.#session.held.delete(key);
-    this.#session.leases.remove(this.claim);
-    this.#session.keep();
+    this.#max?.clear();
+    this.#leave();
     this.#job?._free(this.claim.keys);
+  }
+
+  /** @param {Session} session */
+  #enter(session) {
+    this.#session = session;
+    session.holds.add(this);
+    for (const key of this.claim.keys) session.held.set(key, this);
+    session.keep();
+  }
+
+  #leave() {
+    const session = this.#session;
+    session.holds.delete(this);
+    session.renewals.delete(this);
+    for (const key of this.claim.keys) if (session.held.get(key) === this) session.held.delete(key);
+    session.leases.remove(this.claim);
+    session.keep();
   }
 
   #deaf() {
@@ -209,11 +272,16 @@ export class Hold {
   #endsAt(deadline) {
     this.#alarm?.clear();
     this.#alarm = new Alarm(deadline, () => this.#giveBack('lease'));
+    if (!this.renewed) return;
+    this.due = deadline - (this.claim.lease * 2) / 3;
+    this.#session.renewals.add(this);
   }
 
   /** The program may have kept the event loop busy beyond the end: then the timer is late. */
   #look() {
-    if (!this.#lost && this.#count > 0 && this.#alarm && this.#alarm.at <= now()) this.#alarm.ring();
+    for (const alarm of [this.#alarm, this.#max]) {
+      if (!this.#lost && this.#count > 0 && alarm && alarm.at <= now()) alarm.ring();
+    }
   }
 
   #over() {

@@ -1,6 +1,6 @@
 // An idempotent command: it is retried on each connection anew, until it has a reply.
 import { fromServer } from './errors.js';
-import { Closed } from './link.js';
+import { Closed } from './refusal.js';
 import { ANSWER, Alarm } from './time.js';
 
 /** @import { Claim } from './options.js' */

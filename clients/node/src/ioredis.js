@@ -52,18 +52,22 @@ function connection(client, address, timeout, events) {
   own.on('close', () => events.closed(why));
   own.on('end', () => events.closed(why));
   own.on('moved', events.moved);
-  /** @type {(message: string) => void} */
-  let deliver = () => {};
+  /** @type {Map<string, (message: string) => void>} */
+  const deliver = new Map();
   for (const kind of ['message', 'smessage']) {
-    own.on(kind, (/** @type {string} */ _, /** @type {string} */ message) => deliver(message));
+    own.on(kind, (/** @type {string} */ channel, /** @type {string} */ message) => deliver.get(channel)?.(message));
   }
   return {
     // connect() says no more than that it was closed.
     ready: () => own.connect().catch((/** @type {Error} */ error) => Promise.reject(why ?? error)),
     named: Boolean(client.options.connectionName),
     subscribe(channel, sharded, onmessage) {
-      deliver = onmessage;
+      deliver.set(channel, onmessage);
       return sharded ? own.ssubscribe(channel) : own.subscribe(channel);
+    },
+    unsubscribe(channel, sharded) {
+      deliver.delete(channel);
+      return sharded ? own.sunsubscribe(channel) : own.unsubscribe(channel);
     },
     call: (words) => own.call(...words),
     destroy() {

@@ -1,55 +1,34 @@
 // One open connection of a session, with its channel and its table of tags. It ends once,
 // and everything that was under way on it then ends with Closed.
 import { randomUUID } from 'node:crypto';
+import { learn } from './backend.js';
 import { Heartbeat } from './heartbeat.js';
+import { Plain } from './plain.js';
+import { Closed, Refusal } from './refusal.js';
 import { now } from './time.js';
 
 /** @import { Address, Connection, Library } from './libraries.js' */
+/** @import { Wanted } from './backend.js' */
 /** @import { Leases } from './heartbeat.js' */
+/** @import { Backend } from './library.js' */
 
 /** What CLIENT LIST calls a connection that has no name of the program's. */
 export const NAME = 'rlock-node-0.9.0';
 const CLUSTER = 'CLUSTER this is a node of a cluster: give Locks the cluster client (createCluster, Cluster)';
 export const NO_CLUSTER = 'CLUSTER this is no node of a cluster: give Locks a client of one server (createClient, Redis)';
-// With these there is no sense in trying again: somebody has to change something.
-const FINAL = ['NOPERM', 'NOAUTH', 'WRONGPASS', 'CLUSTER'];
-
-/** The connection is closed; the session sees to what was under way. */
-export class Closed extends Error {}
-
-/** An error that the server answered. */
-export class Refusal extends Error {
-  /** @param {string} text */
-  constructor(text) {
-    super(text);
-    this.code = text.split(' ', 1)[0];
-  }
-
-  /** Whether another server is, or will be, the one to ask. */
-  get noMaster() {
-    return ['READONLY', 'MASTERDOWN', 'LOADING', 'UNBLOCKED'].includes(this.code);
-  }
-
-  /** Whether it would be no other if it were asked again. */
-  get final() {
-    return FINAL.includes(this.code);
-  }
-
-  /** Whether, in a cluster, another node is, or will be, the one to ask. */
-  get elsewhere() {
-    return ['MOVED', 'ASK', 'TRYAGAIN', 'CLUSTERDOWN'].includes(this.code);
-  }
-}
-
 /** @param {Error} error What node-redis and ioredis reject with for an error reply begins so. */
 export const isReply = (error) => /^[A-Z][A-Z0-9_]+ /.test(error?.message ?? '');
 
 export class Link {
-  /** @type {Map<string, {notified(word: string, rest: string): void}>} */
+  /** @type {Map<string, {notified(word: string, rest: string, since?: number): void}>} */
   tags = new Map();
   closed = false;
   /** @type {Error | undefined} why it was closed */
   why = undefined;
+  /** @type {Backend | undefined} what the server has for locks, once that is known */
+  backend = undefined;
+  /** @type {Plain | undefined} what stands for the module where there is none */
+  plain = undefined;
   #tag = 0;
 
   /** @param {Library} library @param {Address | undefined} address @param {number} timeout */
@@ -58,6 +37,7 @@ export class Link {
     this.onclose = () => {};
     this.onmoved = () => {};
     this.library = library;
+    this.cluster = library.seeds !== undefined;
     this.connection = library.connection(address, timeout, {
       closed: (why) => this.close(why),
       moved: () => this.onmoved(),
@@ -74,12 +54,12 @@ export class Link {
 
   /** Says who is here, which not everybody may, and asks whether it is for this kind of client. */
   async #meet() {
-    const { connection, library } = this;
+    const { connection } = this;
     if (!connection.named) connection.call(['CLIENT', 'SETNAME', NAME]).catch(() => {});
     const reply = /** @type {any} */ (await connection.call(['HELLO']));
     const mode = Array.isArray(reply) ? reply[reply.indexOf('mode') + 1] : reply?.mode;
-    if (mode === 'cluster' && !library.seeds) throw new Refusal(CLUSTER);
-    if (mode !== 'cluster' && library.seeds) throw new Refusal(NO_CLUSTER);
+    if (mode === 'cluster' && !this.cluster) throw new Refusal(CLUSTER);
+    if (mode !== 'cluster' && this.cluster) throw new Refusal(NO_CLUSTER);
   }
 
   /** Listens to a new channel. @param {number} timeout @param {string} [tag] in a cluster: a hash tag for it */
@@ -91,6 +71,36 @@ export class Link {
     );
   }
 
+  /** Finds out what the server has for locks. @param {number} timeout @param {Wanted} wanted */
+  learn(timeout, wanted) {
+    return this.#within(timeout, async () => {
+      const backend = await learn(this);
+      wanted.check(backend);
+      this.adopt(backend);
+      this.plain?.watch();
+    });
+  }
+
+  /** @param {Backend | undefined} backend what the server is known to have */
+  adopt(backend) {
+    this.backend = backend;
+    if (backend && backend.kind !== 'module') this.plain = new Plain(this, backend);
+  }
+
+  /** Listens to a lock's channel. @param {string} channel @param {() => void} onmessage */
+  async hear(channel, onmessage) {
+    try {
+      await this.connection.subscribe(channel, this.cluster, onmessage);
+    } catch (error) {
+      throw this.#rejected(/** @type {Error} */ (error), 0);
+    }
+  }
+
+  /** @param {string} channel @param {() => void} onmessage */
+  unhear(channel, onmessage) {
+    if (!this.closed) this.connection.unsubscribe(channel, this.cluster, onmessage).catch(() => {});
+  }
+
   /** It rejects with Refusal, or why it is closed. @param {number} timeout @param {() => Promise<unknown>} act */
   async #within(timeout, act) {
     const late = setTimeout(() => this.close(new Error(`not connected within ${timeout} ms`)), timeout);
@@ -100,7 +110,7 @@ export class Link {
     } catch (error) {
       // The first reason is the best one: what comes later says that it is closed.
       const why = this.why ?? /** @type {Error} */ (error);
-      throw isReply(why) ? new Refusal(why.message) : why;
+      throw isReply(why) && !(why instanceof Refusal) ? new Refusal(why.message) : why;
     } finally {
       clearTimeout(late);
     }
@@ -111,7 +121,7 @@ export class Link {
     this.heartbeat = new Heartbeat(this, leases);
   }
 
-  /** A name for a request on this connection, never used again. @param {{notified(word: string, rest: string): void}} to */
+  /** A name for a request on this connection, never used again. @param {{notified(word: string, rest: string, since?: number): void}} to */
   tag(to) {
     const tag = String(++this.#tag);
     this.tags.set(tag, to);
@@ -119,10 +129,16 @@ export class Link {
   }
 
   /**
+   * A command, which may be one of the module's also where there is none.
    * @param {(string | number)[]} words
    * @returns {Promise<unknown>} rejects with Refusal or Closed
    */
-  async call(words) {
+  call(words) {
+    return this.plain && String(words[0]).startsWith('RLOCK.') ? this.plain.call(words) : this.send(words);
+  }
+
+  /** A command of the server's own. @param {(string | number)[]} words @returns {Promise<unknown>} */
+  async send(words) {
     if (this.closed) throw new Closed();
     const sent = now();
     let reply;
@@ -145,7 +161,9 @@ export class Link {
     }
     this.heartbeat?.proven(sent);
     const refusal = new Refusal(error.message);
-    if (!refusal.noMaster) return refusal;
+    // It has no module any more: the next connection finds out what there is.
+    const gone = this.backend?.kind === 'module' && /^ERR unknown command\W+RLOCK\./i.test(error.message);
+    if (!refusal.noMaster && !gone) return refusal;
     this.close(refusal);
     return new Closed();
   }
@@ -162,9 +180,13 @@ export class Link {
 
   /** @param {string} message */
   #notified(message) {
-    if (this.closed) return;
     const [, word, tag, rest] = /^(\S+) (\S+) ?(.*)$/s.exec(message) ?? [];
-    this.tags.get(tag)?.notified(word, rest);
+    this.notify(tag, word, rest);
+  }
+
+  /** @param {string} tag @param {string} word @param {string} rest @param {number} [since]  when the lease began, at the latest */
+  notify(tag, word, rest, since) {
+    if (!this.closed) this.tags.get(tag)?.notified(word, rest, since);
   }
 
   /** @param {Error} [why] */
@@ -173,6 +195,7 @@ export class Link {
     this.closed = true;
     this.why = why;
     this.heartbeat?.stop();
+    this.plain?.stop();
     this.connection.destroy();
     this.onclose();
   }

@@ -1,6 +1,7 @@
 // What a program makes once. It owns the session.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { Wanted } from './backend.js';
 import { ConnectionError, HeldByJobError, LostError } from './errors.js';
 import { libraryOf } from './libraries.js';
 import { duration, known, plan } from './options.js';
@@ -80,17 +81,25 @@ class Acquirer {
 
 export class Locks extends Acquirer {
   #router;
+  #wanted;
   #end = new AbortController();
   /** @type {Promise<void> | undefined} */
   #closing;
 
-  /** @param {unknown} client @param {{timeout?: number}} [options] */
+  /** @param {unknown} client @param {{timeout?: number, backend?: 'module'}} [options] */
   constructor(client, options = {}) {
     super();
-    known(options, ['timeout']);
-    const { timeout = 5000 } = options;
+    known(options, ['timeout', 'backend']);
+    const { timeout = 5000, backend } = options;
+    if (backend !== undefined && backend !== 'module') throw new TypeError(`backend can only be 'module': nothing else will do`);
+    this.#wanted = new Wanted(backend);
     // Longer than any timer is for ever.
-    this.#router = routerOf(libraryOf(client), Math.min(duration('timeout', timeout, 1), FARTHEST));
+    this.#router = routerOf(libraryOf(client), Math.min(duration('timeout', timeout, 1), FARTHEST), this.#wanted);
+  }
+
+  /** What the server has for locks, as it was last seen; undefined before the first connection. */
+  get backend() {
+    return this.#wanted.found;
   }
 
   /** @param {string | string[]} keys @param {AcquireOptions} [options] */
@@ -146,6 +155,11 @@ export class Job extends Acquirer {
   /** @param {string | string[]} keys @param {AcquireOptions} [options] */
   async acquire(keys, options) {
     return this.#locks._acquire(plan(keys, options), this.owner, this);
+  }
+
+  /** Of one acquisition alone, for a server that cannot tell those of one owner apart. */
+  _freshOwner() {
+    return freshOwner();
   }
 
   /** @param {string[]} keys */

@@ -46,6 +46,9 @@ function connection(client, address, timeout, events) {
     named: Boolean(client.options.name),
     subscribe: (channel, sharded, onmessage) =>
       sharded ? own.sSubscribe(channel, onmessage) : own.subscribe(channel, onmessage),
+    // By the listener too: otherwise it would take the next subscription of the channel for this one.
+    unsubscribe: (channel, sharded, onmessage) =>
+      sharded ? own.sUnsubscribe(channel, onmessage) : own.unsubscribe(channel, onmessage),
     call: (words) => own.sendCommand(words),
     destroy: () => own.destroy(),
     keep: (keep) => (keep ? own.ref() : own.unref()),

@@ -1,7 +1,7 @@
 // One acquisition under way: asked for on each connection anew, until it is a hold or over.
 import { LostError, NotAcquiredError, fromServer } from './errors.js';
 import { Hold } from './hold.js';
-import { Closed, Refusal } from './link.js';
+import { Closed, Refusal } from './refusal.js';
 import { ANSWER, Alarm, now } from './time.js';
 import * as words from './words.js';
 
@@ -92,6 +92,7 @@ export class Request {
     if (this.job) this.session.settle(this.claim);
     this.link = link;
     this.queued = this.granted = false;
+    if (this.job && link.plain && !this.asked) this.claim.owner = this.job._freshOwner();
     this.lostBefore = undefined;
     this.asked = now();
     const tag = (this.tag = link.tag(this));
@@ -129,10 +130,10 @@ export class Request {
     this.#failed(/** @type {Refusal} */ (error));
   }
 
-  /** A message with its tag. @param {string} word @param {string} rest */
-  notified(word, rest) {
+  /** A message with its tag. @param {string} word @param {string} rest @param {number} [since] */
+  notified(word, rest, since) {
     if (this.over) return;
-    if (word === 'granted') return this.granted || this.#granted(Number(rest), undefined);
+    if (word === 'granted') return this.granted || this.#granted(Number(rest), since);
     if (word === 'timeout') return this.#fail(this.#notAcquired());
     if (word === 'lost') return this.#lost(rest);
     if (word !== 'error') return;
@@ -190,7 +191,7 @@ export class Request {
 
   /**
    * @param {number} token
-   * @param {number | undefined} since  when it was asked for, if it was granted at once
+   * @param {number | undefined} since  when it was asked for, if that is known
    */
   async #granted(token, since) {
     this.granted = true;
@@ -198,7 +199,10 @@ export class Request {
     const { link, plan } = this;
     try {
       if (!plan.watchdog) since ??= await this.#renewed();
-      if (plan.acks) await this.session.acks.wait(this.claim, plan, () => this.over || this.link !== link);
+      if (plan.acks) {
+        const renewed = await this.session.acks.wait(this.claim, plan, () => this.over || this.link !== link);
+        since = Math.max(since ?? 0, renewed);
+      }
     } catch (error) {
       // Where the connection is gone it is asked for again; where the program is, it was cancelled.
       if (this.over || this.link !== link || error instanceof Closed) return;

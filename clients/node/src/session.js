@@ -3,10 +3,13 @@
 import { Acks } from './acks.js';
 import { ConnectionError, fromServer } from './errors.js';
 import { Leases } from './heartbeat.js';
-import { Closed, Link, Refusal } from './link.js';
+import { Link } from './link.js';
+import { Closed, Refusal } from './refusal.js';
+import { Renewals } from './renewals.js';
 import { ANSWER, Alarm, now } from './time.js';
 import * as words from './words.js';
 
+/** @import { Wanted } from './backend.js' */
 /** @import { Address, Library } from './libraries.js' */
 /** @import { Claim } from './options.js' */
 /** @import { Hold } from './hold.js' */
@@ -37,6 +40,7 @@ export class Session {
   /** @type {Link | undefined} */
   link = undefined;
   leases = new Leases();
+  renewals = new Renewals();
   /** @type {Set<Work>} */
   work = new Set();
   /** @type {Set<Hold>} */
@@ -55,11 +59,12 @@ export class Session {
   /** @type {Error | undefined} why there is no connection */
   why = undefined;
 
-  /** @param {Library} library @param {Address | undefined} address @param {number} timeout */
-  constructor(library, address, timeout) {
+  /** @param {Library} library @param {Address | undefined} address @param {number} timeout @param {Wanted} wanted */
+  constructor(library, address, timeout, wanted) {
     this.library = library;
     this.address = address;
     this.timeout = timeout;
+    this.wanted = wanted;
     this.acks = new Acks(this);
   }
 
@@ -89,8 +94,11 @@ export class Session {
 
   #busy() {
     if (this.work.size || this.holds.size) return true;
-    // With WATCHDOG the end of the process frees it too; but a reply may be awaited.
-    for (const { sent, refused, claim } of this.pendingCommands) if (sent || !(refused || claim.watchdog)) return true;
+    // With WATCHDOG the end of the process frees it too, where the module is; but a reply may be awaited.
+    const frees = this.wanted.found === 'module';
+    for (const { sent, refused, claim } of this.pendingCommands) {
+      if (sent || !(refused || (claim.watchdog && frees))) return true;
+    }
     return false;
   }
 
@@ -104,7 +112,8 @@ export class Session {
     try {
       link = this.#opening = new Link(this.library, this.address, this.timeout);
       await link.open(this.timeout);
-      await link.subscribe(this.timeout, this.cluster && (this.cluster.tagOf(this) ?? '0'));
+      const tag = this.cluster && (this.cluster.tagOf(this) ?? '0');
+      await Promise.all([link.subscribe(this.timeout, tag), link.learn(this.timeout, this.wanted)]);
     } catch (error) {
       link?.close();
       this.#opening = undefined;
@@ -326,6 +335,12 @@ export class Session {
       this.#sendPending(pending);
       this.#forget(pending);
     }
+  }
+
+  /** A hold that goes on at this node of the cluster. @param {Hold} hold */
+  adopt(hold) {
+    if (this.link) hold._regain(this.link);
+    else this.#wake();
   }
 
   /** The error that the program gets when its time ends without an answer. */

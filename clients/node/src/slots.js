@@ -12,13 +12,15 @@ function crc16(bytes) {
   return crc & 0xffff;
 }
 
-/** @param {string} key Of a key with {braces} only what stands between the first ones counts. */
-export function slotOf(key) {
+/** What its slot goes by: of a key with {braces} what stands between the first ones. @param {string} key */
+export function tagged(key) {
   const open = key.indexOf('{');
   const close = open < 0 ? -1 : key.indexOf('}', open + 1);
-  const hashed = close > open + 1 ? key.slice(open + 1, close) : key;
-  return crc16(Buffer.from(hashed)) % SLOTS;
+  return close > open + 1 ? key.slice(open + 1, close) : key;
 }
+
+/** @param {string} key */
+export const slotOf = (key) => crc16(Buffer.from(tagged(key))) % SLOTS;
 
 /** A hash tag for one of the slots. @param {(slot: number) => boolean} fits */
 export function tagFor(fits) {

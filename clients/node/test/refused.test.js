@@ -33,6 +33,7 @@ test('what is no client, or one that is too old, is an error of the constructor'
     assert.throws(() => new Locks(client), { name: 'TypeError', message: /ioredis 6 or newer/ });
   }
   assert.throws(() => new Locks(createClient5(), { timeuot: 5 }), { name: 'TypeError', message: /no option 'timeuot'/ });
+  assert.throws(() => new Locks(createClient5(), { backend: 'functions' }), { name: 'TypeError', message: /only be 'module'/ });
   assert.throws(() => new Locks(createClient5(), null), TypeError);
   assert.throws(() => new Locks(createClient5(), { timeout: 0 }), RangeError);
 });
@@ -73,10 +74,13 @@ forEach('a name with half of a surrogate pair is refused', async (t, open) => {
   for (const key of ['\u{1f512}', 'é', '\0']) await (await locks.acquire(key)).release();
 });
 
-forEach('a server without the module', async (t, open) => {
+forEach('a server without the module, for locks that want no other', async (t, open) => {
   const server = await Server.plain(t);
-  const error = await atOnce(open(server.port, { timeout: PATIENCE }).acquire('a', { wait: PATIENCE }));
+  const locks = open(server.port, { timeout: PATIENCE, backend: 'module' });
+  const error = await atOnce(locks.acquire('a', { wait: PATIENCE }));
   assert(error instanceof RefusedError);
+  assert.equal(error.code, 'ERR');
+  assert.equal(locks.backend, undefined);
   assert.equal(error.message, 'the server has no rlock module: load librlock.so (loadmodule), see the README');
 });
 
@@ -154,7 +158,7 @@ forEach('the error says who has it when it is this very program', async (t, open
 });
 
 test('no UUID comes from those that Node has ready', async () => {
-  for (const file of ['locks.js', 'link.js']) {
+  for (const file of ['locks.js', 'link.js', 'plain.js']) {
     const text = await readFile(new URL(`../src/${file}`, import.meta.url), 'utf8');
     for (const [call] of text.matchAll(/randomUUID\([^)]*\)/g)) assert.match(call, /disableEntropyCache: true/);
   }

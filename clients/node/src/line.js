@@ -1,0 +1,231 @@
+// The waits of one session for one lock, on a server without the module: only the first of them tries.
+import { beside } from './library.js';
+import { Closed } from './refusal.js';
+import { Alarm, now } from './time.js';
+
+/** @import { Call } from './library.js' */
+/** @import { Plain } from './plain.js' */
+
+const CHANNEL = 'redisson_lock__channel';
+// Who has waited so long takes a place in the lock's queue, and keeps it for so long after each try.
+const SHORT = 100;
+const KEPT = 2000;
+// Messages can be lost: so often it tries without any, and to keep a place.
+const PATIENT = 700;
+const PLACED = 500;
+// Who has no place gets no message when permits come back: from one try to the next, and as much again by chance.
+const PERMITS = 50;
+// So long it listens on when nobody waits any more: a busy lock is not subscribed to each time.
+const LINGER = 3000;
+
+/** A fifth more or less, so that not all try at once. @param {number} ms */
+const about = (ms) => ms * (0.8 + 0.4 * Math.random());
+
+/** One request that waits. */
+export class Wait {
+  over = false;
+  began = now();
+  until = Infinity;
+  /** @type {Alarm | undefined} */
+  #alarm;
+
+  /**
+   * @param {Line} line @param {Call} call
+   * @param {(reply: unknown) => void} reply  the first word of it; what comes later is a message
+   * @param {(error: unknown) => void} refuse
+   * @param {() => void} gone
+   */
+  constructor(line, call, reply, refuse, gone) {
+    this.line = line;
+    this.call = call;
+    this.reply = reply;
+    this.refuse = refuse;
+    this.gone = gone;
+    this.queued = false;
+    if (!call.wait) return;
+    this.until = this.began + call.wait;
+    this.#alarm = new Alarm(this.until, () => line.end(this));
+  }
+
+  queue() {
+    this.queued = true;
+    this.reply('QUEUED');
+  }
+
+  /** @param {number} token @param {number} since  when the try was sent */
+  granted(token, since) {
+    if (!this.leave()) return;
+    if (this.queued) this.#notify('granted', String(token), since);
+    else this.reply(token);
+  }
+
+  timeout() {
+    if (!this.leave()) return;
+    if (this.queued) this.#notify('timeout', '');
+    else this.reply(null);
+  }
+
+  /** @param {unknown} error */
+  failed(error) {
+    if (!this.leave()) return;
+    // Of a connection that is closed there are no messages.
+    if (this.queued) this.#notify('error', /** @type {Error} */ (error).message);
+    else this.refuse(error);
+  }
+
+  /** @param {string} word @param {string} rest @param {number} [since] */
+  #notify(word, rest, since) {
+    this.line.plain.link.notify(this.call.tag, word, rest, since);
+  }
+
+  /** It is over; whether it was not before. */
+  leave() {
+    if (this.over) return false;
+    this.over = true;
+    this.#alarm?.clear();
+    this.line.waits.delete(this);
+    this.gone();
+    return true;
+  }
+}
+
+export class Line {
+  /** @type {Set<Wait>} */
+  waits = new Set();
+  /** How many places are before that of this line; -1: it has none. */
+  #ahead = -1;
+  #trying = false;
+  #again = false;
+  /** @type {Alarm | undefined} the next try, or the end of a line that is empty */
+  #next;
+  /** @type {Set<string>} */
+  #heard = new Set();
+
+  /** @param {Plain} plain @param {string} kind @param {string} name @param {Call} call */
+  constructor(plain, kind, name, { keys, args: [owner, , mode] }) {
+    this.plain = plain;
+    this.kind = kind;
+    this.name = name;
+    this.permits = mode === 'LIMIT';
+    const shared = mode === 'READ' || mode === 'WRITE';
+    const free = shared ? 'redisson_rwlock' : CHANNEL;
+    this.channels = keys.flatMap((key) => beside(key, [free]));
+    // Of several locks at once there is no place.
+    this.own = keys.length > 1 ? [] : beside(keys[0], [CHANNEL]).map((channel) => `${channel}:${name}`);
+    /** @type {Call} */
+    this.cancel = { command: 'CANCEL', keys, args: [owner, ...(shared ? [mode] : []), ...(this.permits ? ['PERMITS'] : [])], tag: '', wait: undefined };
+  }
+
+  /** @param {Wait} wait */
+  join(wait) {
+    this.waits.add(wait);
+    if (this.waits.size > 1) wait.queue();
+    else this.woken();
+  }
+
+  get #first() {
+    return this.waits.values().next().value;
+  }
+
+  /** It may be worth a try. */
+  woken() {
+    if (this.#trying) this.#again = true;
+    else this.#try();
+  }
+
+  async #try() {
+    const wait = this.#first;
+    this.#next?.clear();
+    if (!wait) return this.#empty();
+    this.#again = false;
+    this.#trying = true;
+    const sent = now();
+    const last = sent >= wait.until;
+    // With the last try it gives its place up, unless others of this line can use it.
+    const stays = sent - wait.began >= SHORT && !(last && this.waits.size === 1);
+    let left = -1;
+    try {
+      const reply = await this.plain.ask(wait.call, ['PLACE', this.name, stays ? KEPT : 0], () => wait.over);
+      this.#ahead = -1;
+      if (typeof reply === 'number') wait.granted(reply, sent);
+      else {
+        [left, this.#ahead] = /** @type {number[]} */ (reply).map(Number);
+        if (last) wait.timeout();
+        else if (!wait.queued) wait.queue();
+      }
+    } catch (error) {
+      wait.failed(error);
+      if (error instanceof Closed) return; // all are asked for on the next connection
+    }
+    this.#trying = false;
+    const news = this.waits.size > 0 && this.#listen();
+    // What was freed before it listened, nobody has told it.
+    if (wait.over || news || this.#again) this.#try();
+    else this.#later(wait, left);
+  }
+
+  /** Listens to what concerns it now; whether that is more than before. */
+  #listen() {
+    const wanted = new Set(this.#ahead < 0 ? [...this.channels, ...this.own] : this.own);
+    for (const channel of this.#heard) if (!wanted.has(channel)) this.#unhear(channel);
+    const known = this.#heard.size;
+    for (const channel of wanted) {
+      if (!this.#heard.has(channel)) this.plain.hear(this, channel);
+      this.#heard.add(channel);
+    }
+    return this.#heard.size > known;
+  }
+
+  /** @param {string} channel */
+  #unhear(channel) {
+    this.#heard.delete(channel);
+    this.plain.unhear(this, channel);
+  }
+
+  /** @param {Wait} wait the first @param {number} left  ms until the lock can be free without a message, or -1 */
+  #later(wait, left) {
+    const time = now();
+    const placed = this.#ahead >= 0;
+    let at = time + about(placed ? PLACED : PATIENT);
+    if (this.permits && !placed) at = time + PERMITS * (1 + Math.random());
+    if (wait.began + SHORT > time) at = Math.min(at, wait.began + SHORT);
+    // Where others are before it, that is for them to see to.
+    if (left >= 0 && this.#ahead <= 0) at = Math.min(at, time + left);
+    this.#next = new Alarm(at, () => this.woken());
+  }
+
+  /** The time of one is over. Only the server can say that it was in vain. @param {Wait} wait */
+  async end(wait) {
+    if (wait === this.#first) return this.woken();
+    const sent = now();
+    try {
+      const reply = await this.plain.ask(wait.call, [], () => wait.over);
+      if (typeof reply === 'number') wait.granted(reply, sent);
+      else wait.timeout();
+    } catch (error) {
+      wait.failed(error);
+    }
+  }
+
+  /** Nobody waits any more. */
+  #empty() {
+    if (this.#ahead >= 0) this.plain.ask(this.cancel, ['PLACE', this.name]).catch(() => {});
+    this.#ahead = -1;
+    if (!this.#heard.size) return this.plain.forget(this);
+    this.#next = new Alarm(now() + LINGER, () => {
+      for (const channel of [...this.#heard]) this.#unhear(channel);
+      this.plain.forget(this);
+    });
+  }
+
+  /** @param {Error} error */
+  fail(error) {
+    for (const wait of [...this.waits]) wait.failed(error);
+    this.woken();
+  }
+
+  stop() {
+    this.#next?.clear();
+    for (const wait of [...this.waits]) wait.failed(new Closed());
+  }
+}
