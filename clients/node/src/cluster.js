@@ -9,6 +9,7 @@ import { now } from './time.js';
 
 /** @import { Wanted } from './backend.js' */
 /** @import { Address, Library } from './libraries.js' */
+/** @import { Hold } from './hold.js' */
 /** @import { PendingCommand, Work } from './session.js' */
 
 // Between two readings: a slot that moves needs its time, and so does a failover.
@@ -114,6 +115,13 @@ export class ClusterRouter {
     await this.#again();
     if (!from.pendingCommands.has(pending)) return;
     (this.#sessionOf(pending.claim.keys) ?? from).takeOver(from, pending);
+  }
+
+  /** A hold that goes on where its slot is. @param {Session} from @param {Hold} hold */
+  async movedHold(from, hold) {
+    await this.#again();
+    const to = this.#sessionOf(hold.claim.keys);
+    if (to && to !== from && from.holds.has(hold)) hold._moveTo(to);
   }
 
   /** A connection could not be opened, or was lost: somebody else may serve its slots by now. @param {Session} session */

@@ -180,12 +180,19 @@ export class Hold {
     } catch (error) {
       const reason = error instanceof Refusal && this.#gone(error.code);
       if (reason) this.#lose(reason);
-      else if (this.#session.elsewhere(error) && error.code !== 'CLUSTERDOWN') this.#giveBack('moved');
+      else if (this.#session.elsewhere(error)) this.#elsewhere(error);
       return; // anything else may pass before its deadline
     }
     if (!this.renewed || this.#lost || this.#count === 0) return;
     if (link.plain) this.#endsAt(sent + lease);
     else this.#watched();
+  }
+
+  /** @param {Refusal} refusal */
+  #elsewhere({ code }) {
+    // Nobody there knows of its watchdog; but a lease that is renewed moves with the slot.
+    if (this.renewed) this.#session.cluster?.movedHold(this.#session, this);
+    else if (code !== 'CLUSTERDOWN') this.#giveBack('moved');
   }
 
   /** The server's module renews it from now on. */

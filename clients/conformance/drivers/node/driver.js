@@ -12,8 +12,11 @@ const library = process.argv[2];
 const client = library === 'redis' ? 'node' : 'node-ioredis';
 const NEEDS = [
   'read_write', 'permits', 'many', 'job', 'again', 'acks', 'max', 'scope', 'cluster', 'notified', 'callback',
-  'surrogates', 'tight',
+  'surrogates', 'tight', 'backend',
 ];
+
+// How often a server is asked whether it has the module by now is no option of the package.
+const { AGAIN } = await import(new URL('backend.js', import.meta.resolve('rlock-client')));
 
 const opened = new Map();
 const holds = new Map();
@@ -77,10 +80,12 @@ function holdOf({ hold }) {
 const DO = {
   hello: () => ({ client, needs: NEEDS }),
   open(words) {
-    const { timeout } = words;
-    const locks = new Locks(connected(words), timeout === undefined ? {} : { timeout });
+    const { timeout, backend, ask_again_ms } = words;
+    if (ask_again_ms) AGAIN.every = ask_again_ms;
+    const locks = new Locks(connected(words), { timeout, backend });
     opened.set(words.locks, { locks, jobs: new Map() });
   },
+  backend: (words) => ({ backend: locksOf(words).locks.backend ?? null }),
   async acquire(words) {
     const hold = await where(words).acquire(words.keys ?? words.key, options(words, cancellable(words)));
     holds.set(words.hold, hold);
