@@ -58,6 +58,8 @@ export async function learn(link) {
   throw new Refusal(`${told.code} ${NONE} (${told.message})`, true);
 }
 
+let warned = false;
+
 /** What a program has asked for, and what there is. */
 export class Wanted {
   /** @type {Backend['kind'] | undefined} */
@@ -71,7 +73,8 @@ export class Wanted {
   /** @param {Backend} backend */
   check({ kind }) {
     if (this.only && kind !== this.only) throw new Refusal("ERR unknown command 'RLOCK.ACQUIRE'", true);
-    if (kind !== 'module' && kind !== this.found) {
+    if (kind !== 'module' && !warned) {
+      warned = true;
       process.emitWarning(
         `the server has no rlock module, so locks go by ${kind === 'script' ? 'a script' : 'functions'}: without the ` +
           'order of waiters and the instant hand-over, the watchdog of the server, the notice of a loss, and the ' +

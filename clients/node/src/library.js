@@ -8,6 +8,8 @@ export const SCRIPT = TEXT.slice(TEXT.indexOf('\n') + 1);
 
 /** @typedef {{kind: 'module' | 'functions' | 'script', sha: string}} Backend */
 
+// Of longer keys the lock alone is declared: a request must not become much longer than they are.
+const LONG = 4096;
 // Keys that belong to a lock, and have to be declared by who may touch them.
 const QUEUE = ['rlock1_queue', 'rlock1_places'];
 const ALL = ['redisson_lock_token', ...QUEUE];
@@ -17,9 +19,8 @@ const TOUCHES = { ACQUIRE: ALL, MACQUIRE: ALL, RELEASE: QUEUE, MRELEASE: QUEUE, 
 /** The name of what belongs to a lock. @param {string} prefix @param {string} key */
 export const named = (prefix, key) => (key.includes('{') ? `${prefix}:${key}` : `${prefix}:{${key}}`);
 
-/** What belongs to the lock, as far as it lies in its slot. @param {string} key @param {string[]} prefixes */
-export const beside = (key, prefixes) =>
-  prefixes.map((prefix) => named(prefix, key)).filter((name) => tagged(name) === tagged(key));
+/** Whether what belongs to the lock lies in its slot. @param {string} key */
+export const near = (key) => tagged(named('', key)) === tagged(key);
 
 /**
  * @typedef {object} Call  a command of the module, taken apart for the library
@@ -54,7 +55,8 @@ export function callOf(line) {
  */
 export function wordsOf({ kind, sha }, cluster, { command, keys, args }, more) {
   const name = `rlock1_${command.toLowerCase()}`;
-  const all = [...keys, ...keys.flatMap((key) => beside(key, TOUCHES[command] ?? []))];
+  const alone = keys.some((key) => key.length > LONG || !near(key));
+  const all = alone ? keys : [...keys, ...keys.flatMap((key) => (TOUCHES[command] ?? []).map((name) => named(name, key)))];
   if (kind === 'functions') return ['FCALL', name, all.length, ...all, ...args, ...more];
   // A script cannot ask whether this is a cluster.
   return ['EVALSHA', sha, all.length, ...all, ...(cluster ? ['CLUSTER'] : []), name, ...args, ...more];

@@ -1,5 +1,5 @@
 // The waits of one session for one lock, on a server without the module: only the first of them tries.
-import { beside } from './library.js';
+import { named, near } from './library.js';
 import { Closed } from './refusal.js';
 import { Alarm, now } from './time.js';
 
@@ -15,8 +15,8 @@ const PATIENT = 700;
 const PLACED = 500;
 // Who has no place gets no message when permits come back: from one try to the next, and as much again by chance.
 const PERMITS = 50;
-// So long it listens on when nobody waits any more: a busy lock is not subscribed to each time.
-const LINGER = 3000;
+// So long it listens on when nobody waits any more: a busy lock is not subscribed to for each wait.
+const LINGER = 5000;
 
 /** A fifth more or less, so that not all try at once. @param {number} ms */
 const about = (ms) => ms * (0.8 + 0.4 * Math.random());
@@ -94,6 +94,8 @@ export class Line {
   waits = new Set();
   /** How many places are before that of this line; -1: it has none. */
   #ahead = -1;
+  /** Others have places: who wants the lock stands behind them at once. */
+  #crowded = false;
   #trying = false;
   #again = false;
   /** @type {Alarm | undefined} the next try, or the end of a line that is empty */
@@ -108,10 +110,11 @@ export class Line {
     this.name = name;
     this.permits = mode === 'LIMIT';
     const shared = mode === 'READ' || mode === 'WRITE';
-    const free = shared ? 'redisson_rwlock' : CHANNEL;
-    this.channels = keys.flatMap((key) => beside(key, [free]));
+    // In a cluster those of odd names lie elsewhere: they have no messages.
+    const heard = keys.filter((key) => !plain.link.cluster || near(key));
+    this.channels = heard.map((key) => named(shared ? 'redisson_rwlock' : CHANNEL, key));
     // Of several locks at once there is no place.
-    this.own = keys.length > 1 ? [] : beside(keys[0], [CHANNEL]).map((channel) => `${channel}:${name}`);
+    this.own = keys.length > 1 ? [] : heard.map((key) => `${named(CHANNEL, key)}:${name}`);
     /** @type {Call} */
     this.cancel = { command: 'CANCEL', keys, args: [owner, ...(shared ? [mode] : []), ...(this.permits ? ['PERMITS'] : [])], tag: '', wait: undefined };
   }
@@ -130,6 +133,12 @@ export class Line {
   /** It may be worth a try. */
   woken() {
     if (this.#trying) this.#again = true;
+    else if (this.waits.size) this.#try();
+  }
+
+  /** One has left it. */
+  left() {
+    if (this.#trying) this.#again = true;
     else this.#try();
   }
 
@@ -142,31 +151,36 @@ export class Line {
     const sent = now();
     const last = sent >= wait.until;
     // With the last try it gives its place up, unless others of this line can use it.
-    const stays = sent - wait.began >= SHORT && !(last && this.waits.size === 1);
+    const stays = (this.#crowded || sent - wait.began >= SHORT) && !(last && this.waits.size === 1);
     let left = -1;
     try {
       const reply = await this.plain.ask(wait.call, ['PLACE', this.name, stays ? KEPT : 0], () => wait.over);
-      this.#ahead = -1;
-      if (typeof reply === 'number') wait.granted(reply, sent);
-      else {
+      if (typeof reply === 'number') {
+        this.#crowded &&= this.#ahead >= 0;
+        this.#ahead = -1;
+        wait.granted(reply, sent);
+      } else {
         [left, this.#ahead] = /** @type {number[]} */ (reply).map(Number);
+        // Without a place: how many others have one, and one more.
+        if (this.#ahead !== 0) this.#crowded = this.#ahead !== -1 && this.own.length > 0;
         if (last) wait.timeout();
         else if (!wait.queued) wait.queue();
       }
     } catch (error) {
+      this.#ahead = -1;
       wait.failed(error);
       if (error instanceof Closed) return; // all are asked for on the next connection
     }
     this.#trying = false;
-    const news = this.waits.size > 0 && this.#listen();
-    // What was freed before it listened, nobody has told it.
-    if (wait.over || news || this.#again) this.#try();
+    // What was freed before it listened, nobody has told it; and a queue is not to be waited for.
+    const soon = wait.over || this.#listen() || (this.#crowded && !stays);
+    if (soon || this.#again) this.#try();
     else this.#later(wait, left);
   }
 
   /** Listens to what concerns it now; whether that is more than before. */
   #listen() {
-    const wanted = new Set(this.#ahead < 0 ? [...this.channels, ...this.own] : this.own);
+    const wanted = new Set(this.#ahead >= 0 || this.#crowded ? this.own : [...this.channels, ...this.own]);
     for (const channel of this.#heard) if (!wanted.has(channel)) this.#unhear(channel);
     const known = this.#heard.size;
     for (const channel of wanted) {
@@ -221,7 +235,7 @@ export class Line {
   /** @param {Error} error */
   fail(error) {
     for (const wait of [...this.waits]) wait.failed(error);
-    this.woken();
+    this.left();
   }
 
   stop() {

@@ -109,7 +109,7 @@ export class Plain {
   #leave(id) {
     const wait = this.#waits.get(id);
     if (!wait?.leave()) return 0;
-    wait.line.woken();
+    wait.line.left();
     return 1;
   }
 

@@ -12,10 +12,10 @@ export function keyAt(number, kind) {
 
 export class Cluster {
   /** @param {import('node:test').TestContext} t */
-  static async start(t, replicas = false) {
+  static async start(t, replicas = false, start = Server.start) {
     const cluster = new Cluster();
-    cluster.masters = await Promise.all([0, 1, 2].map(() => node(t)));
-    cluster.replicas = replicas ? await Promise.all([0, 1, 2].map(() => node(t))) : [];
+    cluster.masters = await Promise.all([0, 1, 2].map(() => node(t, start)));
+    cluster.replicas = replicas ? await Promise.all([0, 1, 2].map(() => node(t, start))) : [];
     const nodes = [...cluster.masters, ...cluster.replicas];
     for (const [n, master] of cluster.masters.entries()) {
       const [first, behind] = [n, n + 1].map((third) => Math.floor((third * SLOTS) / 3));
@@ -41,12 +41,25 @@ export class Cluster {
     const id = await target.say('CLUSTER', 'MYID');
     for (const one of [target, source, ...this.masters]) await one.say('CLUSTER', 'SETSLOT', slot, 'NODE', id);
   }
+
+  /** The slot of a key, with all that is in it. */
+  async carry(key, source, target) {
+    const slot = slotOf(key);
+    await target.say('CLUSTER', 'SETSLOT', slot, 'IMPORTING', await source.say('CLUSTER', 'MYID'));
+    await source.say('CLUSTER', 'SETSLOT', slot, 'MIGRATING', await target.say('CLUSTER', 'MYID'));
+    for (;;) {
+      const keys = await source.say('CLUSTER', 'GETKEYSINSLOT', slot, 100);
+      if (!keys.length) break;
+      await source.say('MIGRATE', '127.0.0.1', target.port, '', 0, 5000, 'KEYS', ...keys);
+    }
+    await this.move(slot, source, target);
+  }
 }
 
-async function node(t) {
+async function node(t, start) {
   const bus = await freePort();
   const config = ['--cluster-enabled', 'yes', '--cluster-node-timeout', 1500, '--repl-diskless-sync-delay', 0];
-  const server = await Server.start(t, ...config.map(String), '--cluster-port', String(bus));
+  const server = await start(t, ...config.map(String), '--cluster-port', String(bus));
   server.bus = bus;
   return server;
 }

@@ -8,7 +8,7 @@ import { createClient } from 'redis';
 import { until } from './until.js';
 
 const SERVER = process.env.RLOCK_SERVER ?? 'redis-server';
-const MODULE = process.env.RLOCK_MODULE ?? resolve(import.meta.dirname, '../../../../target/release/librlock.so');
+export const MODULE = process.env.RLOCK_MODULE ?? resolve(import.meta.dirname, '../../../../target/release/librlock.so');
 
 // Below the ports that the kernel gives to clients, so that a server that starts again finds its
 // own free; and of those, some for each program of tests: the other clients' tests do it alike.
