@@ -111,7 +111,7 @@ final class Cluster implements Router {
 
     @Override
     public void moved(PendingCommand pending) {
-        timer.execute(() -> limbo.adopt(pending));
+        timer.execute(() -> limbo.pending.adopt(pending));
     }
 
     @Override
@@ -121,10 +121,10 @@ final class Cluster implements Router {
             List<PendingCommand> pending;
             synchronized (session.lock) {
                 askings = session.requests.takeUnsent();
-                pending = session.takePendingCommands();
+                pending = session.pending.takeAll();
             }
             for (PendingCommand one : pending) {
-                (session == limbo ? at(one.key) : limbo).adopt(one);
+                (session == limbo ? at(one.key) : limbo).pending.adopt(one);
             }
             for (Asking asking : askings) {
                 (session == limbo ? at(asking.request.key()) : limbo).requests.ask(asking);

@@ -72,7 +72,7 @@ final class Holds {
             }
             PendingCommand last = lastOf(holding, reason);
             if (last != null) {
-                session.run(last);
+                session.pending.run(last);
             }
             holding.leaveBehind(last);
             return true;
@@ -92,7 +92,7 @@ final class Holds {
         session.forget(holding.tag, holding);
         unknow(holding);
         if (holding.regaining != null) {
-            session.drop(holding.regaining);
+            session.pending.drop(holding.regaining);
         }
     }
 
@@ -133,7 +133,7 @@ final class Holds {
                 regainAnswered(holding, Reply.refusal(error));
             }
         });
-        session.run(holding.regaining);
+        session.pending.run(holding.regaining);
     }
 
     /** Subscribes to its loss on the present connection, by a new tag. */
@@ -218,7 +218,7 @@ final class Holds {
         boolean listening = session.replace(holding.tag, holding, leaving);
         forget(holding);
         holding.giveUp();
-        session.run(pending);
+        session.pending.run(pending);
         holding.leaveBehind(pending);
         return pending.over.handle((nothing, error) -> {
             if (listening) {
@@ -250,14 +250,14 @@ final class Holds {
                 renewed(holding, lease, pending, error);
                 return null;
             });
-            session.run(pending);
+            session.pending.run(pending);
             return done;
         }
     }
 
     private void abandon(PendingCommand pending) {
         synchronized (session.lock) {
-            session.drop(pending);
+            session.pending.drop(pending);
             pending.answer.completeExceptionally(session.dialler.error());
         }
     }

@@ -13,7 +13,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
 import java.util.function.LongFunction;
 
 /**
@@ -400,7 +399,7 @@ public final class Locks implements AutoCloseable {
         try {
             Calls.run(this::endAll);
         } finally {
-            leave();
+            new Closing(router, timer, timeout, this::disconnected).run();
         }
     }
 
@@ -412,54 +411,10 @@ public final class Locks implements AutoCloseable {
         router.sessions().forEach(Session::close);
     }
 
-    /** In a thread of its own: whatever becomes of the one that closes, it is done to the end. */
-    private void leave() {
-        var left = new CompletableFuture<Void>();
-        Runnable leaving = () -> {
-            try {
-                closeSessions();
-            } finally {
-                disconnect();
-                left.complete(null);
-            }
-        };
-        try {
-            CallbackExecutor.daemon("rlock-close", leaving).start();
-        } catch (OutOfMemoryError error) { // there is no thread
-            leaving.run();
-        }
-        Hold.get(left);
-    }
-
-    private void disconnect() {
-        settle(Session::disconnect, timeout); // so that nobody else closes it too
+    private void disconnected() {
         own.close();
         timer.shutdownNow();
         // What was to be asked later, by the timer.
         asked.forEach(asking -> asking.end.completeExceptionally(Session.closedError()));
-    }
-
-    /** All sessions are closed, and their pending commands answered; in a cluster these may go to another one meanwhile. */
-    private void closeSessions() {
-        long end = Millis.after(System.nanoTime(), timeout);
-        do {
-            settle(Session::close, Math.max(1, Millis.until(end)));
-            var moved = CompletableFuture.runAsync(() -> {}, timer);
-            settle(session -> moved, Math.max(1, Millis.until(end)));
-        } while (Millis.until(end) > 0
-                && !Thread.currentThread().isInterrupted()
-                && router.sessions().stream().anyMatch(Session::hasUnsettled));
-    }
-
-    /** With all sessions, but for as long as that may take. */
-    private void settle(Function<Session, CompletableFuture<Void>> end, long millis) {
-        var done = CompletableFuture.allOf(
-                router.sessions().stream().map(end).toArray(CompletableFuture[]::new));
-        try {
-            // The server ends by itself what it did not answer: with the connection or the lease.
-            Wait.atMost(done, millis);
-        } catch (InterruptedException error) {
-            Thread.currentThread().interrupt();
-        }
     }
 }

@@ -260,7 +260,7 @@ final class Requests {
 
     private void runLast(Asking asking, Wire.Command... commands) {
         var last = new PendingCommand(asking.request.key(), PendingCommand.Kind.CLEANUP, commands);
-        session.run(last);
+        session.pending.run(last);
         asking.leaveBehind(last);
     }
 

@@ -1,11 +1,8 @@
 package dev.rlock;
 
-import java.util.Comparator;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledExecutorService;
 
@@ -23,10 +20,9 @@ final class Session {
     final Acks acks;
     final Requests requests;
     final Holds holds;
+    final Pending pending = new Pending(this);
     /** What the server notifies of, by tag: on the present connection. */
     private final Map<Long, Ticket> table = new LinkedHashMap<>();
-    /** What must be sent on each new connection before anything else, until it is answered. */
-    private final Set<PendingCommand> pendingCommands = new LinkedHashSet<>();
     private final Heartbeat heartbeat;
     private Wire wire;
     /** Null while there is none: in a cluster its slot can move. */
@@ -68,6 +64,10 @@ final class Session {
         return closed;
     }
 
+    boolean isEnded() {
+        return ended;
+    }
+
     // --- the connection
 
     boolean opened(Wire opened) {
@@ -80,7 +80,7 @@ final class Session {
             channel = opened.channel();
             heartbeat.start(opened.opened);
             settled = opened; // pending commands are all that a closed one sends
-            inOrder().forEach(this::say);
+            pending.sayAll();
             requests.sendAll();
             return true;
         }
@@ -93,7 +93,7 @@ final class Session {
     }
 
     boolean hasWork() {
-        return !ended && (!pendingCommands.isEmpty() || requests.areUnsent());
+        return !ended && (!pending.isEmpty() || requests.areUnsent());
     }
 
     void broke(Wire broken) {
@@ -106,7 +106,7 @@ final class Session {
             var tickets = List.copyOf(table.values());
             table.clear();
             acks.close(); // nobody waits for that any more
-            pendingCommands.forEach(pending -> pending.over.complete(null));
+            pending.broke();
             for (Ticket ticket : tickets) {
                 if (ticket instanceof Holding holding) {
                     holds.broke(holding);
@@ -167,7 +167,7 @@ final class Session {
             }
             try {
                 ping();
-                inOrder().stream().filter(pending -> pending.again).forEach(this::say);
+                pending.sayAgain();
                 requests.cancelAgain();
             } finally { // an error of the machine's, such as too little memory, is not the last beat
                 heartbeat.schedule();
@@ -268,110 +268,10 @@ final class Session {
         }
     }
 
-    // --- pending commands
-
-    void run(PendingCommand pending) {
-        if (ended) {
-            pending.taken.complete(null);
-            pending.over.complete(null);
-            pending.answer.completeExceptionally(closedError());
-            return;
-        }
-        pendingCommands.add(pending);
-        if (wire == null) {
-            pending.over.complete(null);
-            dialler.dial();
-        } else {
-            say(pending);
-        }
-    }
-
-    /** One that another session had. */
-    void adopt(PendingCommand pending) {
-        synchronized (lock) {
-            if (!pending.dropped) {
-                run(pending);
-            }
-        }
-    }
-
-    private List<PendingCommand> inOrder() {
-        return pendingCommands.stream().sorted(Comparator.comparing((PendingCommand pending) -> pending.kind)).toList();
-    }
-
-    List<PendingCommand> takePendingCommands() {
-        var all = inOrder();
-        pendingCommands.clear();
-        notifyClose();
-        return all;
-    }
-
     /** The server will not have us: who waits for an answer has it. */
     void refuse(RefusedException why) {
         requests.refuse(why);
-        inOrder().stream().filter(pending -> pending.kind == PendingCommand.Kind.RENEW).forEach(pending -> {
-            drop(pending);
-            pending.answer.completeExceptionally(why.again());
-        });
-    }
-
-    void drop(PendingCommand pending) {
-        pending.dropped = true;
-        done(pending);
-    }
-
-    private void done(PendingCommand pending) {
-        pendingCommands.remove(pending);
-        pending.taken.complete(null);
-        notifyClose();
-    }
-
-    private void say(PendingCommand pending) {
-        Wire by = wire;
-        pending.sent = System.nanoTime();
-        pending.again = pending.kind == PendingCommand.Kind.REGAIN && channel == null;
-        if (pending.again) {
-            return; // with the next heartbeat
-        }
-        CompletableFuture<Object> last = null;
-        for (Wire.Command command : pending.commands(this)) {
-            last = by.call(command);
-        }
-        last.whenComplete((reply, error) -> {
-            boolean done;
-            synchronized (lock) {
-                done = by == wire && answered(pending, reply, error);
-            }
-            if (done) { // not under the monitor, as Asking.complete
-                pending.answer.complete(reply);
-                pending.over.complete(null);
-            }
-        });
-    }
-
-    /** True if it is done; then its futures are still to be completed. */
-    private boolean answered(PendingCommand pending, Object reply, Throwable error) {
-        String text = Reply.refusal(error);
-        if (error == null) {
-            dialler.good();
-            done(pending);
-            return true;
-        } else if (text == null || Reply.noMaster(text)) {
-            breakLater();
-        } else if (text.startsWith("MOVED") && router.moves()) {
-            pendingCommands.remove(pending);
-            router.moved(pending);
-            notifyClose();
-        } else if (pending.kind != PendingCommand.Kind.RENEW && !pending.dropped && Reply.notNow(text)) {
-            pending.again = true;
-            pending.over.completeExceptionally(Reply.error(text));
-            notifyClose();
-        } else {
-            done(pending);
-            pending.answer.completeExceptionally(error);
-            pending.over.completeExceptionally(Reply.error(text));
-        }
-        return false;
+        pending.refuse(why);
     }
 
     // --- the end
@@ -421,12 +321,11 @@ final class Session {
     /** Whether there is something that the server has not got, and would take. */
     boolean hasUnsettled() {
         synchronized (lock) {
-            return wire == null ? !pendingCommands.isEmpty()
-                    : settled != wire || !pendingCommands.stream().allMatch(pending -> pending.again);
+            return wire == null ? !pending.isEmpty() : settled != wire || !pending.isPutOff();
         }
     }
 
-    private void notifyClose() {
+    void notifyClose() {
         if (closed && !hasUnsettled()) {
             ending.complete(null);
         }
@@ -439,11 +338,11 @@ final class Session {
         synchronized (lock) {
             ended = true;
             last = wire;
-            left = takePendingCommands();
+            left = pending.takeAll();
         }
-        for (PendingCommand pending : left) {
-            pending.answer.completeExceptionally(closedError());
-            pending.over.complete(null);
+        for (PendingCommand one : left) {
+            one.answer.completeExceptionally(closedError());
+            one.over.complete(null);
         }
         if (last == null) {
             return CompletableFuture.completedFuture(null);
