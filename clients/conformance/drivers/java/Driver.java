@@ -18,6 +18,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CancellationException;
@@ -32,7 +33,7 @@ import java.util.concurrent.TimeoutException;
 final class Driver {
     private static final List<String> NEEDS = List.of(
             "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "notified",
-            "callback", "threads", "surrogates", "tight");
+            "callback", "threads", "surrogates", "tight", "backend");
 
     private final Map<String, Locks> locks = new ConcurrentHashMap<>();
     private final Map<String, Job> jobs = new ConcurrentHashMap<>();
@@ -217,6 +218,11 @@ final class Driver {
             case "open":
                 locks.put(line.text("locks"), Opening.of(line));
                 return Map.of();
+            case "backend":
+                var backend = new LinkedHashMap<String, Object>();
+                var found = locks.get(line.text("locks")).backend();
+                backend.put("backend", found.map(one -> one.name().toLowerCase(Locale.ROOT)).orElse(null));
+                return backend;
             case "callback":
                 callback(line);
                 return Map.of();

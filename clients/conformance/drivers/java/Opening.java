@@ -1,3 +1,4 @@
+import dev.rlock.Backend;
 import dev.rlock.Locks;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisClient;
@@ -18,6 +19,10 @@ final class Opening {
     private Opening() {}
 
     static Locks of(Driver.Line line) {
+        if (line.has("ask_again_ms")) {
+            System.setProperty("dev.rlock.askAgain", "" + line.number("ask_again_ms"));
+        }
+        var least = "module".equals(line.text("backend")) ? Backend.MODULE : Backend.SCRIPT;
         var uri = uri(line);
         var timeout = line.has("timeout") ? line.time("timeout") : Duration.ofSeconds(5);
         if (line.is("cluster")) {
@@ -26,7 +31,7 @@ final class Opening {
                 client.setOptions(ClusterClientOptions.builder().sslOptions(trust(line)).build());
             }
             warm(client::refreshPartitions);
-            return Locks.over(client, timeout);
+            return Locks.over(client, timeout, least);
         }
         var client = RedisClient.create(uri);
         if (line.is("tight")) {
@@ -36,7 +41,7 @@ final class Opening {
             client.setOptions(ClientOptions.builder().sslOptions(trust(line)).build());
         }
         warm(() -> client.connectPubSub().close());
-        return Locks.over(client, timeout);
+        return Locks.over(client, timeout, least);
     }
 
     /** What a program may have set for its own commands, as narrow as it can be. */

@@ -192,6 +192,7 @@ final class Acks {
             }
         }
         return bySecond(Connector.inThread(() -> new Wire(connector.plain(), broken -> {}))).thenCompose(wire -> {
+            wire.speakAs(first);
             remember(wire, first);
             var both = bySecond(run(wire)).thenCombine(run(first), String::equals);
             return answered(wire, both, 0).thenApply(same -> {

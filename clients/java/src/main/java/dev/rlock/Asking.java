@@ -6,7 +6,7 @@ import java.util.concurrent.Future;
 /** A request under way. What changes is guarded by the monitor of its session. */
 final class Asking implements Ticket {
     final Request request;
-    final Target target;
+    Target target;
     /** The job that it belongs to and its place there, or null. */
     final Job job;
     final Job.Place place;
@@ -25,6 +25,8 @@ final class Asking implements Ticket {
     /** Whether it was sent so as to wait. */
     boolean queued;
     boolean sentEver;
+    /** The server renews what it grants, on the present connection. */
+    boolean byServer;
     /** Its time is over, and the server has still to say how it ended. */
     boolean calledOff;
     /** The token of a grant that is not given to the program yet. */
@@ -69,8 +71,8 @@ final class Asking implements Ticket {
     }
 
     @Override
-    public boolean watchdog() {
-        return request.watchdog;
+    public boolean byServer() {
+        return byServer;
     }
 
     /** Not under the monitor: who waits for it wakes at once, and wants that. */

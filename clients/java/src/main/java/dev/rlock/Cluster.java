@@ -35,13 +35,13 @@ final class Cluster implements Router {
     /** Reads the slots. */
     private final class Reader extends Connector {
         Reader() {
-            super(null, null);
+            super(null, null, own.known);
         }
 
         @Override
         StatefulRedisPubSubConnection<String, String> subscriber() {
             own.readSlots();
-            known = true;
+            Cluster.this.known = true;
             throw new RedisException("the node does not answer");
         }
     }
@@ -51,7 +51,7 @@ final class Cluster implements Router {
         private final RedisURI uri;
 
         Node(RedisURI uri) {
-            super(own.client, own.node(uri));
+            super(own.client, own.node(uri), own.known);
             this.uri = uri;
         }
 

@@ -12,8 +12,10 @@ import java.util.concurrent.CompletableFuture;
 class Connector {
     private final RedisClient client;
     private final Address to;
+    final Known known;
 
-    Connector(RedisClient client, Address to) {
+    Connector(RedisClient client, Address to, Known known) {
+        this.known = known;
         this.client = client;
         this.to = to;
     }

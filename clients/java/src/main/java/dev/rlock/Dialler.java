@@ -56,8 +56,7 @@ final class Dialler {
     private void begin() {
         String channel = connector.channel();
         var opened = Connector.inThread(connector::subscriber)
-                .thenCompose(connection ->
-                        Wire.subscribed(connection, channel, connector.sharded(), session));
+                .thenCompose(connection -> Wire.subscribed(connection, channel, connector, session));
         var late = new CompletableFuture<Wire>();
         var end = Late.after(timer,
                 () -> late.completeExceptionally(new ConnectionException("the server does not answer", null)), timeout);

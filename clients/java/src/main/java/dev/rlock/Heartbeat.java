@@ -13,7 +13,7 @@ final class Heartbeat {
     private static final long IDLE = 10_000;
     /**
      * A shorter lease counts as one of so long: no network answers as soon as that for certain, and
-     * with the connection all other holds would be lost too. One without the watchdog does not end
+     * with the connection all other holds would be lost too. One that the server does not renew does not end
      * with it.
      */
     private static final long LEAST = 100;
@@ -40,8 +40,8 @@ final class Heartbeat {
     }
 
     /** What a lease is for the heartbeat. */
-    static long counted(long lease, boolean watchdog) {
-        return Math.max(lease, watchdog ? LEAST : LEAST_PLAIN);
+    static long counted(long lease, boolean byServer) {
+        return Math.max(lease, byServer ? LEAST : LEAST_PLAIN);
     }
 
     private long shortest() {

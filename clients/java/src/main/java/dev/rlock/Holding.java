@@ -27,12 +27,20 @@ final class Holding implements Ticket {
     int holds = 1;
     boolean released;
     private long lease;
-    /** Without WATCHDOG: when it ends unless it is renewed. */
+    /** The server renews it, and it ends with its connection. */
+    boolean byServer;
+    /** The program's own renewals that are under way. */
+    int renewals;
+    /** Not by the server: when it ends unless it is renewed. */
     private volatile long deadline;
+    /** From when that counts: what renewed it last was sent then. */
+    private long renewed;
     /** Until when it is to be held, whoever ends it here; null: for no time. */
     Long least;
-    /** Ends it at its deadline, or at the request's max. */
+    /** Ends it at its deadline. */
     Future<?> timer;
+    /** And at the request's max. */
+    Future<?> atMost;
 
     /** Why it was lost, or null. */
     volatile String lost;
@@ -50,7 +58,8 @@ final class Holding implements Ticket {
         token = asking.token;
         tag = asking.tag;
         lease = request.lease;
-        deadline = Millis.after(asking.sent, lease);
+        byServer = asking.byServer;
+        lease(lease, asking.sent);
     }
 
     @Override
@@ -59,13 +68,23 @@ final class Holding implements Ticket {
     }
 
     @Override
-    public boolean watchdog() {
-        return request.watchdog;
+    public boolean byServer() {
+        return byServer;
+    }
+
+    /** By this session, for the server does not. */
+    boolean isRenewed() {
+        return request.watchdog && !byServer;
     }
 
     void lease(long lease, long from) {
         this.lease = lease;
+        renewed = from;
         deadline = Millis.after(from, lease);
+    }
+
+    long renewed() {
+        return renewed;
     }
 
     long left() {
@@ -79,7 +98,7 @@ final class Holding implements Ticket {
 
     /** Whether it is lost by now, and nobody has seen to that. */
     boolean isOver() {
-        return lost == null && !request.watchdog && System.nanoTime() - deadline >= 0;
+        return lost == null && !byServer && System.nanoTime() - deadline >= 0;
     }
 
     /** Why it was lost, or null; the clock is asked here and not only the timer, which may be late. */
@@ -134,6 +153,9 @@ final class Holding implements Ticket {
     void giveUp() {
         if (timer != null) {
             timer.cancel(false);
+        }
+        if (atMost != null) {
+            atMost.cancel(false);
         }
         if (job != null) {
             job.giveUp(place);

@@ -13,30 +13,40 @@ import java.util.concurrent.TimeUnit;
 final class Holds {
     private final Session session;
     private final long timeout;
-    /** Those without WATCHDOG: they outlive their connection. */
+    /** Those that the server does not renew: they outlive their connection. */
     private final Set<Holding> plain = new LinkedHashSet<>();
+    private final Renewals renewals;
     /** Of each key one of them. */
     private final Map<String, Holding> byKey = new HashMap<>();
 
     Holds(Session session, long timeout) {
         this.session = session;
         this.timeout = timeout;
+        renewals = new Renewals(session, this::regain);
     }
 
     void begin(Holding holding) {
         know(holding);
         scheduleEnd(holding);
+        if (holding.request.watchdog && holding.request.max != 0) {
+            holding.atMost = session.timer.schedule(
+                    () -> holding.session.holds.lose(holding, "max"), holding.request.max, TimeUnit.MILLISECONDS);
+        }
     }
 
     private void know(Holding holding) {
-        if (!holding.request.watchdog) {
+        if (!holding.byServer) {
             plain.add(holding);
+        }
+        if (holding.isRenewed()) {
+            renewals.add(holding);
         }
         holding.request.keys.forEach(key -> byKey.put(key, holding));
     }
 
     private void unknow(Holding holding) {
         plain.remove(holding);
+        renewals.remove(holding);
         holding.request.keys.forEach(key -> byKey.remove(key, holding));
     }
 
@@ -50,17 +60,10 @@ final class Holds {
         if (holding.timer != null) {
             holding.timer.cancel(false);
         }
-        if (!holding.request.watchdog) {
+        if (!holding.byServer) {
             holding.timer =
                     session.timer.schedule(holding::lost, Math.max(0, holding.left()), TimeUnit.MILLISECONDS);
-        } else if (holding.request.max != 0) {
-            holding.timer =
-                    session.timer.schedule(() -> atMost(holding), holding.request.max, TimeUnit.MILLISECONDS);
         }
-    }
-
-    private void atMost(Holding holding) {
-        lose(holding, "max");
     }
 
     /** False if it was lost or released before. What the server may have of it still is released. */
@@ -106,7 +109,7 @@ final class Holds {
 
     void broke(Holding holding) {
         holding.tag = 0;
-        if (!holding.request.watchdog) {
+        if (!holding.byServer) {
             regain(holding);
         } else {
             lose(holding, "connection");
@@ -114,30 +117,40 @@ final class Holds {
     }
 
     /**
-     * A hold that outlives its connection is asked for on the next one. Its deadline stays: the
-     * server is given what is left of it.
+     * A hold that outlives its connection is asked for on the next one. Its deadline stays: the server
+     * is given what is left of it. One that this session renews is renewed so too, to its whole lease.
      */
     private void regain(Holding holding) {
         if (holding.regaining != null) {
             return;
         }
-        holding.regaining = new PendingCommand(holding.request.key(), PendingCommand.Kind.REGAIN) {
+        var asked = new PendingCommand(holding.request.key(), PendingCommand.Kind.REGAIN) {
+            boolean byServer;
+            long lease;
+
             @Override
             List<Wire.Command> commands(Session on) {
-                return List.of(on.holds.regainOn(holding, Math.max(1, holding.left())));
+                byServer = holding.request.watchdog && on.wire().plain() == null;
+                lease = holding.isRenewed() ? holding.lease() : Math.max(1, holding.left());
+                return List.of(on.holds.regainOn(holding, lease, byServer));
             }
         };
-        holding.regaining.answer.whenComplete((one, error) -> {
+        holding.regaining = asked;
+        asked.answer.whenComplete((one, error) -> {
             synchronized (session.lock) {
                 holding.regaining = null;
-                regainAnswered(holding, Reply.refusal(error));
+                if (error == null) {
+                    holding.session.holds.regained(holding, asked.lease, asked.sent, asked.byServer);
+                } else {
+                    regainAnswered(holding, Reply.refusal(error));
+                }
             }
         });
-        session.pending.run(holding.regaining);
+        session.pending.run(asked);
     }
 
     /** Subscribes to its loss on the present connection, by a new tag. */
-    private Wire.Command regainOn(Holding holding, long lease) {
+    private Wire.Command regainOn(Holding holding, long lease, boolean byServer) {
         Session from = holding.session;
         from.forget(holding.tag, holding);
         if (from != session) { // its slot has moved meanwhile
@@ -147,28 +160,54 @@ final class Holds {
         }
         holding.tag = session.put(holding);
         holding.regained = true;
-        return holding.target.renew(lease, "NOTIFY", session.channel(), holding.tag);
+        Object[] notify = {"NOTIFY", session.channel(), holding.tag};
+        return byServer && !holding.byServer
+                ? holding.target.renew(lease, "NOTIFY", session.channel(), holding.tag, "WATCHDOG")
+                : holding.target.renew(lease, notify);
+    }
+
+    /** @param byServer which renews it from now on */
+    private void regained(Holding holding, long lease, long sent, boolean byServer) {
+        if (holding.lost() != null || holding.released || !holding.isRenewed()) {
+            return;
+        }
+        holding.lease(lease, sent);
+        if (byServer) {
+            session.uncount(holding.counted());
+            unknow(holding);
+            holding.byServer = true;
+            know(holding);
+            session.count(holding.counted());
+        }
+        scheduleEnd(holding);
     }
 
     /** What the server answers to that. */
     private void regainAnswered(Holding holding, String refusal) {
-        if (refusal == null || !refusal.startsWith("NOTHELD")) {
-            return;
+        String reason = refusal == null ? null : gone(refusal);
+        if (reason != null && !holding.session.holds.lose(holding, reason) && holding.released && holding.lost == null) {
+            holding.wasLost(reason);
         }
-        if (!holding.session.holds.lose(holding, "expired") && holding.released && holding.lost == null) {
-            holding.wasLost("expired");
+    }
+
+    /** Why a hold is no more, if a refusal says so; null: it may be. */
+    private String gone(String refusal) {
+        boolean plain = session.wire() != null && session.wire().plain() != null;
+        if (plain && refusal.startsWith("WRONGTYPE")) {
+            return "overwritten";
         }
+        return !refusal.startsWith("NOTHELD") ? null : plain ? "deleted" : "expired";
     }
 
     /** By another channel of the same connection, also those that the server renews. */
     void regainAll() {
         for (Holding holding : session.holdings()) {
-            if (!holding.request.watchdog) {
+            if (!holding.byServer) {
                 regain(holding);
                 continue;
             }
             Wire by = session.wire();
-            by.call(regainOn(holding, holding.lease())).whenComplete((one, error) -> {
+            by.call(regainOn(holding, holding.lease(), true)).whenComplete((one, error) -> {
                 String text = Reply.refusal(error);
                 synchronized (session.lock) {
                     if (text == null || by != session.wire()) {
@@ -226,8 +265,8 @@ final class Holds {
                     session.forget(holding.tag, leaving);
                 }
             }
-            if (error instanceof RefusedException refused && refused.code().equals("NOTHELD")) {
-                throw new LostException(holding.request.key(), "expired"); // it was to be held still
+            if (error instanceof RefusedException refused && gone(refused.getMessage()) != null) {
+                throw new LostException(holding.request.key(), gone(refused.getMessage()));
             } else if (error instanceof RlockException refused) {
                 throw refused;
             } else if (holding.lost != null) {
@@ -250,6 +289,7 @@ final class Holds {
                 renewed(holding, lease, pending, error);
                 return null;
             });
+            holding.renewals++;
             session.pending.run(pending);
             return done;
         }
@@ -264,9 +304,10 @@ final class Holds {
 
     private void renewed(Holding holding, long lease, PendingCommand pending, Throwable error) {
         synchronized (session.lock) {
+            holding.renewals--;
             String text = Reply.refusal(error);
-            if (text != null && text.startsWith("NOTHELD")) {
-                holding.session.holds.lose(holding, "expired");
+            if (text != null && gone(text) != null) {
+                holding.session.holds.lose(holding, gone(text));
             }
             if (holding.lost() != null) {
                 throw holding.loss();
@@ -280,10 +321,10 @@ final class Holds {
             Session now = holding.session;
             if (now.knows(holding.tag, holding)) {
                 now.uncount(holding.counted());
-                now.count(Heartbeat.counted(lease, holding.watchdog()));
+                now.count(Heartbeat.counted(lease, holding.byServer()));
             }
             holding.lease(lease, pending.sent);
-            if (!holding.request.watchdog) {
+            if (!holding.byServer) {
                 scheduleEnd(holding);
             }
         }

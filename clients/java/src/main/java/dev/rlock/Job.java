@@ -22,16 +22,26 @@ public final class Job {
     static final class Place {
         final CompletableFuture<Void> over = new CompletableFuture<>();
         private final Object name;
+        private final String owner;
         private boolean givenUp;
 
         /** By the request's keys. */
         Place() {
-            this(null);
+            this(null, null);
         }
 
-        /** By a name of its own: a thread may read what it writes. */
-        Place(Object name) {
+        /**
+         * By a name of its own: a thread may read what it writes.
+         *
+         * @param owner who has the other of these without the module, or null
+         */
+        Place(Object name, String owner) {
             this.name = name;
+            this.owner = owner;
+        }
+
+        String owner() {
+            return owner;
         }
 
         private List<?> names(Request request) {
@@ -40,7 +50,8 @@ public final class Job {
     }
 
     /**
-     * The owner of all its locks, as {@code RLOCK.INFO} names it. It is made when it is asked for
+     * The owner of all its locks, as {@code RLOCK.INFO} names it. (Without the module each of them has
+     * another: {@link Hold#owner}.) It is made when it is asked for
      * first, by this or by a request: processes that are started from an image have jobs of their
      * own, if none was used before.
      *

@@ -3,8 +3,8 @@ package dev.rlock;
 /** A hold while its release is under way: that it was lost before is notified until the reply. */
 record Leaving(Holding holding, long lease) implements Ticket {
     @Override
-    public boolean watchdog() {
-        return holding.watchdog();
+    public boolean byServer() {
+        return holding.byServer();
     }
 
     void notified(String reason) {

@@ -13,7 +13,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.function.LongFunction;
 
 /**
  * Locks of one server, or of one cluster. A program makes one for each process:
@@ -45,14 +44,18 @@ public final class Locks implements AutoCloseable {
         Router over(Own own, ScheduledThreadPoolExecutor timer, long timeout);
     }
 
-    private Locks(Duration timeout, LongFunction<Own> own, Routing routing) {
+    private interface Owning {
+        Own of(long timeout, Known known);
+    }
+
+    private Locks(Duration timeout, Backend least, Owning own, Routing routing) {
         Room.take();
         // Begun here, and not by the first call, which may come deep in a recursion.
         Owner.fresh();
         Calls.areVirtual();
         CallbackExecutor.POOL.start();
         this.timeout = Millis.of(timeout, "timeout");
-        this.own = own.apply(this.timeout);
+        this.own = own.of(this.timeout, new Known(least == Backend.MODULE));
         timer = new ScheduledThreadPoolExecutor(1, run -> CallbackExecutor.daemon("rlock", run));
         timer.setRemoveOnCancelPolicy(true);
         timer.setKeepAliveTime(1, TimeUnit.MINUTES);
@@ -83,9 +86,24 @@ public final class Locks implements AutoCloseable {
      * @return the locks
      */
     public static Locks over(RedisClient client, Duration timeout) {
+        return over(client, timeout, Backend.SCRIPT);
+    }
+
+    /**
+     * Locks of one server with the module alone, or with any backend.
+     *
+     * @param client whose address, TLS and credentials these locks take, and nothing else: not its
+     *     time-outs, and not its threads. It stays the caller's, to be shut down after they are closed
+     * @param timeout for how long to connect, and for how long a request that does not wait asks again
+     *     while there is no connection
+     * @param least {@link Backend#MODULE}: every request is refused by a server without the module.
+     *     The others: any backend will do
+     * @return the locks
+     */
+    public static Locks over(RedisClient client, Duration timeout, Backend least) {
         Objects.requireNonNull(client);
-        return new Locks(timeout, millis -> Own.of(client, millis),
-                (own, timer, millis) -> new OneServer(own.connector(), timer, millis));
+        Objects.requireNonNull(least);
+        return new Locks(timeout, least, (millis, known) -> Own.of(client, millis, known), (own, timer, millis) -> new OneServer(own.connector(), timer, millis));
     }
 
     /**
@@ -109,8 +127,24 @@ public final class Locks implements AutoCloseable {
      * @return the locks
      */
     public static Locks over(RedisClusterClient client, Duration timeout) {
+        return over(client, timeout, Backend.SCRIPT);
+    }
+
+    /**
+     * Locks of a cluster with the module alone, or with any backend.
+     *
+     * @param client whose addresses, TLS and credentials these locks take, and nothing else: not its
+     *     time-outs, and not its threads. It stays the caller's, to be shut down after they are closed
+     * @param timeout for how long to connect, and for how long a request that does not wait asks again
+     *     while there is no connection
+     * @param least {@link Backend#MODULE}: every request is refused by a server without the module.
+     *     The others: any backend will do
+     * @return the locks
+     */
+    public static Locks over(RedisClusterClient client, Duration timeout, Backend least) {
         Objects.requireNonNull(client);
-        return new Locks(timeout, millis -> Own.of(client, millis), Cluster::new);
+        Objects.requireNonNull(least);
+        return new Locks(timeout, least, (millis, known) -> Own.of(client, millis, known), Cluster::new);
     }
 
     /**
@@ -340,6 +374,15 @@ public final class Locks implements AutoCloseable {
                 session.requests.giveUp(asking, new NotAcquiredException(asking.request.key(), null));
             }
         });
+    }
+
+    /**
+     * What the server has for these locks, as it was found last.
+     *
+     * @return of the nodes of a cluster that of any; nothing before the first connection
+     */
+    public Optional<Backend> backend() {
+        return Optional.ofNullable(own.known.backend());
     }
 
     /**

@@ -34,9 +34,11 @@ final class Own implements AutoCloseable {
     final RedisClusterClient cluster;
     /** Connects to any address. */
     final RedisClient client;
+    final Known known;
 
     private Own(
-            List<RedisURI> theirs, boolean isCluster, ClientOptions options, ClientResources resources, long timeout) {
+            List<RedisURI> theirs, boolean isCluster, ClientOptions options, ClientResources resources, long timeout, Known known) {
+        this.known = known;
         this.timeout = Duration.ofMillis(Math.min(timeout, Integer.MAX_VALUE)); // more is too long for a socket
         this.options = limits(options);
         theirs.forEach(uri -> addresses.add(new Address(uri, this.timeout)));
@@ -54,16 +56,16 @@ final class Own implements AutoCloseable {
         cluster = isCluster ? cluster() : null;
     }
 
-    static Own of(RedisClient client, long timeout) {
+    static Own of(RedisClient client, long timeout, Known known) {
         RedisURI uri = hidden(RedisClient.class, "redisURI", client);
-        return new Own(List.of(uri), false, client.getOptions(), client.getResources(), timeout);
+        return new Own(List.of(uri), false, client.getOptions(), client.getResources(), timeout, known);
     }
 
-    static Own of(RedisClusterClient client, long timeout) {
+    static Own of(RedisClusterClient client, long timeout, Known known) {
         Iterable<RedisURI> uris = hidden(RedisClusterClient.class, "initialUris", client);
         var list = new ArrayList<RedisURI>();
         uris.forEach(list::add);
-        return new Own(list, true, client.getOptions(), client.getResources(), timeout);
+        return new Own(list, true, client.getOptions(), client.getResources(), timeout, known);
     }
 
     /** Lettuce has no other way to ask its clients for their addresses. */
@@ -99,7 +101,7 @@ final class Own implements AutoCloseable {
 
     /** To the one server. */
     Connector connector() {
-        return new Connector(client, addresses.get(0));
+        return new Connector(client, addresses.get(0), known);
     }
 
     Address node(RedisURI uri) {

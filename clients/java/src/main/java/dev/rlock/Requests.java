@@ -64,9 +64,13 @@ final class Requests {
     private void send(Asking asking) {
         long left = asking.left();
         asking.token = 0;
-        asking.sentEver = true;
         asking.queued = left != 0;
         asking.sent = System.nanoTime();
+        asking.byServer = asking.request.watchdog && session.wire().plain() == null;
+        if (asking.job != null && !asking.sentEver && session.wire().plain() != null) {
+            asking.target = asking.target.alone(asking.place);
+        }
+        asking.sentEver = true;
         asking.tag = session.put(asking);
         onReply(asking, session.wire().call(asking.target.acquire(left, session.channel(), asking.tag)), reply -> {
             if (reply instanceof Long token) {
@@ -155,6 +159,12 @@ final class Requests {
         } else {
             acknowledge(asking);
         }
+    }
+
+    /** @param sent what granted it */
+    void granted(Asking asking, long token, long sent) {
+        asking.sent = sent;
+        granted(asking, token, false);
     }
 
     private void acknowledge(Asking asking) {

@@ -77,6 +77,9 @@ final class Session {
                 return false;
             }
             wire = opened;
+            if (opened.plain() != null) {
+                opened.plain().start();
+            }
             channel = opened.channel();
             heartbeat.start(opened.opened);
             settled = opened; // pending commands are all that a closed one sends
@@ -102,6 +105,9 @@ final class Session {
                 return;
             }
             wire = null;
+            if (broken.plain() != null) {
+                broken.plain().stop();
+            }
             heartbeat.stop();
             var tickets = List.copyOf(table.values());
             table.clear();
@@ -246,6 +252,20 @@ final class Session {
             notified(ticket, words);
         }
         if (ticket instanceof Asking asking) {
+            asking.complete();
+        }
+    }
+
+    /** A wait that the library has ended: at which time that was asked for is known. */
+    void granted(Wire by, long tag, long token, long sent) {
+        Asking asking;
+        synchronized (lock) {
+            asking = by == wire && table.get(tag) instanceof Asking its ? its : null;
+            if (asking != null) {
+                requests.granted(asking, token, sent);
+            }
+        }
+        if (asking != null) {
             asking.complete();
         }
     }

@@ -132,7 +132,12 @@ public final class ThreadLock implements Lock {
     }
 
     private Asking ask(Request request) {
-        return threads.locks.ask(request, threads.job(), new Job.Place(place));
+        var other = switch (request.mode) {
+            case READ -> threads.held(new Threads.Place(request.key(), Mode.WRITE));
+            case WRITE -> threads.held(new Threads.Place(request.key(), Mode.READ));
+            default -> null;
+        };
+        return threads.locks.ask(request, threads.job(), new Job.Place(place, other == null ? null : other.hold.owner()));
     }
 
     private Request waiting(long time, TimeUnit unit) {

@@ -5,10 +5,11 @@ sealed interface Ticket permits Asking, Holding, Leaving {
     /** In ms. */
     long lease();
 
-    boolean watchdog();
+    /** Whether the server renews it as long as the connection is there. */
+    boolean byServer();
 
     /** What its lease is for the heartbeat. */
     default long counted() {
-        return Heartbeat.counted(lease(), watchdog());
+        return Heartbeat.counted(lease(), byServer());
     }
 }

@@ -25,6 +25,7 @@ final class Wire {
     private boolean sharded;
     /** On which the server notifies of its waits and holds. */
     private volatile String channel;
+    private volatile Speech speech;
 
     /** @param onBreak called once, by any thread */
     Wire(StatefulRedisConnection<String, String> connection, Consumer<Wire> onBreak) {
@@ -43,19 +44,21 @@ final class Wire {
         }
     }
 
-    /** Subscribes the session to its channel; completes when it is subscribed. */
+    /** Subscribes the session to its channel; completes when it is subscribed, and the backend is known. */
     static CompletableFuture<Wire> subscribed(
             StatefulRedisPubSubConnection<String, String> connection,
             String channel,
-            boolean sharded,
+            Connector connector,
             Session session) {
         var wire = new Wire(connection, session::broke);
-        wire.sharded = sharded;
+        wire.sharded = connector.sharded();
         connection.addListener(new RedisPubSubAdapter<String, String>() {
             @Override
             public void message(String on, String message) {
                 if (on.equals(wire.channel)) {
                     session.notified(wire, message);
+                } else if (wire.speech instanceof Plain plain) {
+                    plain.heard(on);
                 }
             }
 
@@ -68,29 +71,74 @@ final class Wire {
             public void sunsubscribed(String on, long count) {
                 if (on.equals(wire.channel)) { // its slot is elsewhere now
                     session.lostChannel(wire);
+                } else if (wire.speech instanceof Plain plain) {
+                    plain.deafened(on);
                 }
             }
         });
-        return wire.subscribe(channel)
-                .whenComplete((nothing, error) -> {
+        var subscribed = wire.subscribe(channel);
+        var backend = Finding.backend(wire, connector.known.module); // sent behind it, in the same round trip
+        return subscribed
+                .thenCompose(nothing -> backend)
+                .whenComplete((found, error) -> {
                     if (error != null) {
                         wire.close();
                     }
                 })
-                .thenApply(nothing -> wire);
+                .thenApply(found -> {
+                    connector.known.is(found);
+                    wire.speech = found == Backend.MODULE ? null : new Plain(session, wire, new Library(wire, found, wire.sharded));
+                    return wire;
+                });
     }
 
     CompletableFuture<Void> subscribe(String channel) {
         this.channel = channel;
+        return hear(List.of(channel));
+    }
+
+    CompletableFuture<Void> hear(List<String> channels) {
         var commands = ((StatefulRedisPubSubConnection<String, String>) connection).async();
-        return (sharded ? commands.ssubscribe(channel) : commands.subscribe(channel)).toCompletableFuture();
+        var names = channels.toArray(String[]::new);
+        return (sharded ? commands.ssubscribe(names) : commands.subscribe(names)).toCompletableFuture();
+    }
+
+    void hearNoMore(List<String> channels) {
+        var commands = ((StatefulRedisPubSubConnection<String, String>) connection).async();
+        var names = channels.toArray(String[]::new);
+        if (sharded) {
+            commands.sunsubscribe(names);
+        } else {
+            commands.unsubscribe(names);
+        }
     }
 
     String channel() {
         return channel;
     }
 
+    /** What takes the place of the module's commands where there is no module. */
+    interface Speech {
+        CompletableFuture<Object> call(Call call);
+    }
+
+    /** Null: the server has the module. */
+    Plain plain() {
+        return speech instanceof Plain plain ? plain : null;
+    }
+
+    /** Speaks as another connection to the same server does. */
+    void speakAs(Wire other) {
+        Plain plain = other.plain();
+        speech = plain == null ? null : new Library(this, plain.backend(), sharded);
+    }
+
     CompletableFuture<Object> call(Command command) {
+        Speech by = speech;
+        return by == null || command.call() == null ? send(command) : by.call(command.call());
+    }
+
+    CompletableFuture<Object> send(Command command) {
         var args = new CommandArgs<>(StringCodec.UTF8);
         command.words().forEach(word -> args.add(word.toString()));
         return connection.async().dispatch(new Name(command.name()), new Reply(), args).toCompletableFuture();
@@ -107,10 +155,14 @@ final class Wire {
         }
     }
 
-    /** A command, before it is sent. */
-    record Command(String name, List<Object> words) {
+    /**
+     * A command, before it is sent.
+     *
+     * @param call what says the same to the library; null: it is no command of the module
+     */
+    record Command(String name, List<Object> words, Call call) {
         static Command of(String name, Object... words) {
-            return new Command(name, List.of(words));
+            return new Command(name, List.of(words), null);
         }
     }
 

@@ -1,0 +1,39 @@
+package dev.rlock;
+
+import java.lang.System.Logger.Level;
+
+/** What some {@link Locks} know of their servers' backend, and require of it. */
+final class Known {
+    private static final String NOT_THERE =
+            "order among those who wait and hand-over at once, the server's watchdog, notice of a loss, deadlock detection";
+
+    final boolean module;
+    private volatile Backend backend;
+
+    /** @param module whether it must be there */
+    Known(boolean module) {
+        this.module = module;
+    }
+
+    /** Null while it is not known. */
+    Backend backend() {
+        return backend;
+    }
+
+    /** One line for each change, by another thread: the program's logger may block. */
+    void is(Backend found) {
+        Backend before = backend;
+        backend = found;
+        if (found != before && (before != null || found != Backend.MODULE)) {
+            CallbackExecutor.POOL.execute(() -> System.getLogger("dev.rlock").log(Level.INFO, line(found)));
+        }
+    }
+
+    private static String line(Backend found) {
+        return switch (found) {
+            case MODULE -> "the server has the rlock module now: locks go by it";
+            case FUNCTIONS -> "the server has no rlock module: locks go by its function library, without " + NOT_THERE;
+            case SCRIPT -> "the server has no rlock module: locks go by its library as a script, without " + NOT_THERE;
+        };
+    }
+}
