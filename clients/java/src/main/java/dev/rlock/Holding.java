@@ -35,6 +35,7 @@ final class Holding implements Ticket {
     private volatile long deadline;
     /** From when that counts: what renewed it last was sent then. */
     private long renewed;
+    private volatile long awake;
     /** Until when it is to be held, whoever ends it here; null: for no time. */
     Long least;
     /** Ends it at its deadline. */
@@ -80,6 +81,7 @@ final class Holding implements Ticket {
     void lease(long lease, long from) {
         this.lease = lease;
         renewed = from;
+        awake = Asleep.mark();
         deadline = Millis.after(from, lease);
     }
 
@@ -98,7 +100,7 @@ final class Holding implements Ticket {
 
     /** Whether it is lost by now, and nobody has seen to that. */
     boolean isOver() {
-        return lost == null && !byServer && System.nanoTime() - deadline >= 0;
+        return lost == null && !byServer && System.nanoTime() + Asleep.since(awake) - deadline >= 0;
     }
 
     /** Why it was lost, or null; the clock is asked here and not only the timer, which may be late. */

@@ -24,6 +24,8 @@ import java.util.concurrent.TimeUnit;
  * }
  * }</pre>
  *
+ * <p>It goes by the rlock module, or by the function library on a server that has none: {@link #backend}.
+ *
  * <p>All its waits and holds run over one connection of its own to each server, which is opened
  * at the first request. Any thread may use it, and any number of them, also those that run
  * callbacks.

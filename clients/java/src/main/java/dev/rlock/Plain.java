@@ -20,7 +20,9 @@ import java.util.function.Supplier;
  */
 final class Plain implements Wire.Speech {
     /** So often, in ms, it asks whether the module has come. */
-    private static final long ASK_AGAIN = Long.getLong("dev.rlock.askAgain", 60_000);
+    private static final long ASK_AGAIN = 60_000;
+    /** Says another time, for tests. */
+    private static final String PROPERTY = "dev.rlock.askAgain";
 
     private final Session session;
     private final Wire wire;
@@ -46,7 +48,7 @@ final class Plain implements Wire.Speech {
     // --- the module
 
     void start() {
-        asking = session.timer.schedule(this::askAgain, ASK_AGAIN, TimeUnit.MILLISECONDS);
+        asking = session.timer.schedule(this::askAgain, Long.getLong(PROPERTY, ASK_AGAIN), TimeUnit.MILLISECONDS);
     }
 
     /** Where it has come, the next connection goes by it: holds and waits outlive this one. */

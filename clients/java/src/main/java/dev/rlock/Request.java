@@ -150,6 +150,9 @@ public final class Request {
      * it is taken away while there is no connection, the next one finds that out.
      * Take it so behind a TCP proxy that keeps connections open for clients that are gone.
      *
+     * <p>Where the server has no module this process renews what the server would, and such a hold
+     * outlives its connection too.
+     *
      * @param watchdog whether it is
      * @return the request
      */

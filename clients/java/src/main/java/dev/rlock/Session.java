@@ -126,8 +126,8 @@ final class Session {
     }
 
     /**
-     * Another node has the slot of the channel, and all waits here are over. Another channel is
-     * taken, which notifies of the holds from then on, and what waited is asked for again.
+     * Another node has the slot of the channel, and all waits of the module's are over. Another channel
+     * is taken, which notifies of the holds from then on, and what waited is asked for again.
      */
     void lostChannel(Wire by) {
         synchronized (lock) {
@@ -135,7 +135,7 @@ final class Session {
                 return;
             }
             channel = null;
-            for (Asking asking : askings()) {
+            for (Asking asking : by.plain() == null ? askings() : List.<Asking>of()) {
                 forget(asking.tag, asking);
                 requests.broke(asking);
             }

@@ -30,11 +30,22 @@ final class Server implements AutoCloseable {
     final int tlsPort = Ports.free();
     private final Path directory;
     private final List<String> settings;
+    private final boolean withModule;
     private Process process;
     private RedisClient client;
     private StatefulRedisConnection<String, String> admin;
 
     Server(String... settings) {
+        this(true, settings);
+    }
+
+    /** One without the module. */
+    static Server plain(String... settings) {
+        return new Server(false, settings);
+    }
+
+    private Server(boolean withModule, String... settings) {
+        this.withModule = withModule;
         this.settings = Stream.of(settings).map(word -> word.replace("${port}", "" + tlsPort)).toList();
         try {
             directory = Files.createTempDirectory("rlock-java-");
@@ -61,10 +72,11 @@ final class Server implements AutoCloseable {
         if (Files.isExecutable(Path.of("/usr/bin/setpriv"))) {
             words.addAll(List.of("/usr/bin/setpriv", "--pdeathsig", "KILL"));
         }
-        var module = Path.of(from("RLOCK_MODULE", "../../target/release/librlock.so")).toAbsolutePath();
         words.addAll(List.of(
-                from("RLOCK_SERVER", "redis-server"), "--port", "" + port, "--save", "", "--dir", directory.toString(),
-                "--loadmodule", module.toString()));
+                from("RLOCK_SERVER", "redis-server"), "--port", "" + port, "--save", "", "--dir", directory.toString()));
+        if (withModule) {
+            words.addAll(List.of("--loadmodule", module().toString()));
+        }
         words.addAll(settings);
         try {
             process = new ProcessBuilder(words)
@@ -84,6 +96,10 @@ final class Server implements AutoCloseable {
                 return false;
             }
         });
+    }
+
+    static Path module() {
+        return Path.of(from("RLOCK_MODULE", "../../target/release/librlock.so")).toAbsolutePath();
     }
 
     void kill() {
