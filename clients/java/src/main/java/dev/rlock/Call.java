@@ -13,6 +13,9 @@ import java.util.List;
  * @param tag by which the end of the wait is notified
  */
 record Call(String name, Target target, List<Object> options, long millis, long tag) {
+    /** Of longer names nothing is declared: a server may be set to close a connection that sends 1 MB. */
+    private static final int MOST = 1 << 16;
+
     private static final List<String> QUEUE = List.of("rlock1_queue", "rlock1_places");
 
     /** With what concerns its place in the queue. */
@@ -41,6 +44,9 @@ record Call(String name, Target target, List<Object> options, long millis, long 
     List<String> keys() {
         var locks = name.equals("cancel") ? List.of(target.request().key()) : target.request().keys;
         var keys = new ArrayList<>(locks);
+        if (locks.stream().mapToInt(String::length).sum() > MOST) {
+            return keys;
+        }
         for (String lock : locks) {
             if (isNear(lock)) {
                 if (isAcquire()) {

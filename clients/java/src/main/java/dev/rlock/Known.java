@@ -1,11 +1,16 @@
 package dev.rlock;
 
 import java.lang.System.Logger.Level;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** What some {@link Locks} know of their servers' backend, and require of it. */
 final class Known {
     private static final String NOT_THERE =
             "order among those who wait and hand-over at once, the server's watchdog, notice of a loss, deadlock detection";
+
+    /** A line for each of them, once in a process. */
+    private static final Set<Backend> SAID = ConcurrentHashMap.newKeySet();
 
     final boolean module;
     private volatile Backend backend;
@@ -20,12 +25,14 @@ final class Known {
         return backend;
     }
 
-    /** One line for each change, by another thread: the program's logger may block. */
+    /** By another thread, for the program's logger may block. */
     void is(Backend found) {
         Backend before = backend;
         backend = found;
-        if (found != before && (before != null || found != Backend.MODULE)) {
-            CallbackExecutor.POOL.execute(() -> System.getLogger("dev.rlock").log(Level.INFO, line(found)));
+        boolean isNews = found != before && (before != null || found != Backend.MODULE);
+        if (isNews && SAID.add(found)) {
+            var level = found == Backend.MODULE ? Level.INFO : Level.WARNING;
+            CallbackExecutor.POOL.execute(() -> System.getLogger("dev.rlock").log(level, line(found)));
         }
     }
 

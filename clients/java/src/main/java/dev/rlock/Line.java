@@ -12,7 +12,7 @@ import java.util.concurrent.ThreadLocalRandom;
 /**
  * All waits of this process for one lock in one way, in the order in which they came. The first of
  * them tries: at once, when a message says that the lock may be free, and now and then, for messages
- * can be lost. Who has waited for a while has a place in the lock's queue, and hears of its turn
+ * can be lost. Who has waited for a while, or finds a queue, has a place in it, and hears of its turn
  * alone. Under the session's lock.
  */
 final class Line {
@@ -24,8 +24,8 @@ final class Line {
     private static final long WITH_PLACE = 500;
 
     private static final long WITHOUT_PLACE = 700;
-    /** An empty line listens on for so long: soon somebody may wait again. */
-    private static final long IDLE = 3_000;
+    /** An empty line of one lock listens on for so long: soon somebody may wait again. */
+    private static final long IDLE = 5_000;
 
     private final Plain plain;
     private final Of of;
@@ -36,6 +36,8 @@ final class Line {
     private final Map<Target, Waiting> waiting = new LinkedHashMap<>();
     private final Set<String> hears = new HashSet<>();
     private boolean hasPlace;
+    /** Others had places too, when the server was asked last: then it takes one at once. */
+    private boolean isBusy;
     /** When the first tries next, or the empty line ends. */
     private Future<?> next;
 
@@ -145,10 +147,16 @@ final class Line {
             hasPlace = false;
             plain.gaveUp(last.call.target().cancel().call().with("PLACE", name));
         }
-        next = plain.after(IDLE, () -> {
-            plain.hearNoMore(this, List.copyOf(hears));
-            plain.forget(of);
-        });
+        if (of.hasQueue()) {
+            next = plain.after(IDLE, this::leaveOff);
+        } else {
+            leaveOff();
+        }
+    }
+
+    private void leaveOff() {
+        plain.hearNoMore(this, List.copyOf(hears));
+        plain.forget(of);
     }
 
     void stop() {
@@ -180,7 +188,7 @@ final class Line {
     }
 
     private boolean wantsPlace() {
-        return of.hasQueue() && (hasPlace || first().waited() >= PATIENCE);
+        return of.hasQueue() && (hasPlace || isBusy || first().waited() >= PATIENCE);
     }
 
     private Runnable tried(Waiting one, Object reply, Throwable error, long sent) {
@@ -201,7 +209,9 @@ final class Line {
             return plain.granted(one.call, token, sent);
         }
         var words = (List<?>) reply;
-        hasPlace = (Long) words.get(1) >= 0;
+        long ahead = (Long) words.get(1);
+        hasPlace = ahead >= 0;
+        isBusy = ahead > 0 || ahead < -1;
         if (one.cancelled || one.last) {
             leave(one);
             return plain.timedOut(one.call);

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -30,8 +32,9 @@ class BackendTest {
     }
 
     private Locks user(String rights) {
-        locks("--user", "bob on >secret ~* &* " + rights).close();
+        locks().close();
         client.shutdown(0, 0, TimeUnit.SECONDS);
+        server.say("ACL SETUSER bob on >secret " + rights);
         client = RedisClient.create(RedisURI.builder()
                 .withHost("127.0.0.1").withPort(server.port).withAuthentication("bob", "secret".toCharArray()).build());
         return Locks.over(client);
@@ -39,13 +42,15 @@ class BackendTest {
 
     @AfterEach
     void stop() {
-        client.shutdown(0, 0, TimeUnit.SECONDS);
-        server.close();
+        if (client != null) {
+            client.shutdown(0, 0, TimeUnit.SECONDS);
+            server.close();
+        }
     }
 
     @Test
     void whoMayNotUseFunctionsHasTheScript() throws Exception {
-        try (var locks = user("+@all -fcall -fcall_ro -function")) {
+        try (var locks = user("~* &* +@all -fcall -fcall_ro -function")) {
             Hold hold = locks.acquire("jobs", Duration.ZERO);
             assertEquals(Optional.of(Backend.SCRIPT), locks.backend());
             server.say("SCRIPT FLUSH");
@@ -60,7 +65,7 @@ class BackendTest {
 
     @Test
     void whoMayLoadNothingIsTold() {
-        try (var locks = user("+@all -function|load -script")) {
+        try (var locks = user("~* &* +@all -function|load -script")) {
             var why = assertThrows(RefusedException.class, () -> locks.acquire(Request.of("jobs").waitingForEver()));
             assertEquals("NOPERM", why.code());
             assertTrue(why.getMessage().contains("redis-cli -x FUNCTION LOAD <rlock.lua"), why.getMessage());
@@ -69,7 +74,7 @@ class BackendTest {
 
     @Test
     void whoMayNotAskWhichCommandsThereAreHasTheFunctions() throws Exception {
-        try (var locks = user("+@all -command")) {
+        try (var locks = user("~* &* +@all -command")) {
             locks.acquire("jobs", Duration.ZERO).release();
             assertEquals(Optional.of(Backend.FUNCTIONS), locks.backend());
         }
@@ -78,14 +83,10 @@ class BackendTest {
     /** Those that the README names. */
     @Test
     void fewRightsAreEnough() throws Exception {
-        String readme = java.nio.file.Files.readString(java.nio.file.Path.of("README.md"));
-        String rights = readme.lines().filter(line -> line.startsWith("ACL SETUSER worker on >secret ")).findFirst().orElseThrow()
-                .substring("ACL SETUSER worker on >secret ".length());
-        locks("--user", "worker on >secret " + rights).close();
-        client.shutdown(0, 0, TimeUnit.SECONDS);
-        client = RedisClient.create(RedisURI.builder()
-                .withHost("127.0.0.1").withPort(server.port).withAuthentication("worker", "secret".toCharArray()).build());
-        try (var locks = Locks.over(client)) {
+        String begins = "ACL SETUSER worker on >secret ";
+        String rights = Files.readString(Path.of("README.md")).lines()
+                .filter(line -> line.startsWith(begins)).findFirst().orElseThrow();
+        try (var locks = user(rights.substring(begins.length()))) {
             Hold hold = locks.acquire("lock:jobs", Duration.ZERO);
             var wait = locks.acquireAsync(Request.of("lock:jobs").waiting(LONG));
             Server.await("a place", () -> server.say("ZCARD rlock1_queue:{lock:jobs}").equals(1L));
@@ -110,7 +111,7 @@ class BackendTest {
             server.say("MODULE LOAD " + Server.module());
             server.awaitWaiters("jobs", 1);
             assertEquals(Optional.of(Backend.MODULE), locks.backend());
-            Server.await("the server renews it", () -> server.say("INFO rlock").toString().contains("rlock_renewed:1"));
+            Server.await("the server renews it", () -> server.say("INFO rlock").toString().contains("rlock_watchdog_holds:1"));
             assertFalse(hold.isLost());
             assertFalse(plain.isLost());
             hold.release();
@@ -126,7 +127,7 @@ class BackendTest {
 
     @Test
     void aServerThatComesBackWithoutTheModuleIsUsedToo() throws Exception {
-        server = new Server();
+        server = new Server("--enable-module-command", "yes");
         client = Server.client(server.port);
         try (var locks = Locks.over(client)) {
             locks.acquire("jobs", Duration.ZERO).release();
