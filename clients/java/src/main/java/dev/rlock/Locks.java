@@ -257,8 +257,8 @@ public final class Locks implements AutoCloseable {
         return Calls.call(() -> asked(request));
     }
 
-    private Future asked(Request request) {
-        var future = new Future();
+    private HoldFuture asked(Request request) {
+        var future = new HoldFuture();
         Asking asking;
         try {
             asking = asked(request, request.job, new Job.Place());
@@ -275,7 +275,7 @@ public final class Locks implements AutoCloseable {
         return future;
     }
 
-    private void answer(Asking asking, Future future) {
+    private void answer(Asking asking, HoldFuture future) {
         asking.end.whenCompleteAsync((holding, error) -> {
             asked.remove(asking);
             if (error != null) {
@@ -292,27 +292,6 @@ public final class Locks implements AutoCloseable {
                 giveUp(asking);
             }
         });
-    }
-
-    /** Who completes it cancels the request, and has the room for that. */
-    private static final class Future extends CompletableFuture<Hold> {
-        @Override
-        public boolean complete(Hold hold) {
-            Room.take();
-            return super.complete(hold);
-        }
-
-        @Override
-        public boolean completeExceptionally(Throwable error) {
-            Room.take();
-            return super.completeExceptionally(error);
-        }
-
-        @Override
-        public boolean cancel(boolean interrupt) {
-            Room.take();
-            return super.cancel(interrupt);
-        }
     }
 
     /** @param job where a second request for the place is an error; null: with an owner of its own */
