@@ -1,8 +1,8 @@
 //! Asking for a lock.
 
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -165,6 +165,7 @@ impl Acquire {
                 (Some(job), _) => job.owner().into(),
                 (None, owner) => owner.unwrap_or_else(fresh_owner),
             },
+            own: OnceLock::new(),
             place: None,
             keys: Vec::new(),
             lease: self.lease,

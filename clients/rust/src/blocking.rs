@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use redis::Client;
 
+use crate::backend::Backend;
 use crate::error::{Error, Reason};
 use crate::job::Job;
 
@@ -76,6 +77,16 @@ impl Locks {
     /// See [`Locks::cluster`](crate::Locks::cluster).
     pub fn cluster(nodes: impl IntoIterator<Item = Client>) -> Self {
         Self(crate::Locks::cluster(nodes))
+    }
+
+    /// See [`Locks::require_module`](crate::Locks::require_module).
+    pub fn require_module(self) -> Self {
+        Self(self.0.require_module())
+    }
+
+    /// What the server has: see [`Locks::backend`](crate::Locks::backend).
+    pub fn backend(&self) -> Option<Backend> {
+        self.0.backend()
     }
 
     /// Asks for a lock: set what you want, and call [`get`](Acquire::get).

@@ -69,9 +69,12 @@ impl Error {
             "DEADLOCK" => Self::Deadlock(text.into()),
             "NOTHELD" => Self::Lost(Reason::Expired),
             _ => {
-                let text = match code {
-                    "ERR" if is_unknown(text) => NO_MODULE,
-                    _ => text,
+                let (code, text) = match code {
+                    "ERR" if is_unknown(text) => ("ERR", NO_MODULE),
+                    // From inside a function or a script.
+                    "ERR" if text.starts_with("ACL failure") => ("NOPERM", text),
+                    "ERR" if text.starts_with("The user executing") => ("NOPERM", text),
+                    _ => (code, text),
                 };
                 Self::Refused {
                     code: code.into(),
@@ -105,6 +108,43 @@ impl Error {
         Self::Connection("it is of the process that this one was forked from".into())
     }
 
+    pub(crate) fn no_module() -> Self {
+        Self::from_server("ERR", NO_MODULE)
+    }
+
+    pub(crate) fn says(&self, part: &str) -> bool {
+        matches!(self, Self::Refused { text, .. } if text.contains(part))
+    }
+
+    /// Whether the server does not know the command at all.
+    pub(crate) fn is_unknown_command(&self) -> bool {
+        self.says("unknown command") || self.says("unknown subcommand") || self.says(NO_MODULE)
+    }
+
+    /// Whether the server has no library, or not any more: nothing was done.
+    pub(crate) fn is_unknown_function(&self) -> bool {
+        let Self::Refused { code, text } = self else {
+            return false;
+        };
+        code == "NOSCRIPT" || text.starts_with("Function not found")
+    }
+
+    /// What it says without the module, where nobody says why a lock is gone.
+    pub(crate) fn or_deleted(self) -> Self {
+        match self {
+            Self::Lost(Reason::Expired) => Self::Lost(Reason::Deleted),
+            error => error,
+        }
+    }
+
+    /// Of a command about a hold.
+    pub(crate) fn or_overwritten(self) -> Self {
+        match self {
+            Self::Refused { code, .. } if code == "WRONGTYPE" => Self::Lost(Reason::Overwritten),
+            error => error,
+        }
+    }
+
     /// Of a server that is no cluster to this session, and says that it is one.
     #[doc(hidden)]
     pub fn or_cluster(self) -> Self {
@@ -134,7 +174,9 @@ impl Error {
         };
         // Of the errors without a code of their own those that SELECT replies.
         if code == "ERR" {
-            return text.contains("DB index") || text.starts_with("SELECT is not allowed");
+            return text == NO_MODULE
+                || text.contains("DB index")
+                || text.starts_with("SELECT is not allowed");
         }
         // A script that runs too long ends.
         code != "BUSY" && !self.is_no_master() && !self.is_elsewhere()

@@ -178,7 +178,7 @@ impl Hold {
 
     /// The owner, as the server and `RLOCK.INFO` know it.
     pub fn owner(&self) -> &str {
-        &self.shared.request.owner
+        self.shared.request.owner()
     }
 
     /// Ends when the hold is lost, with the reason. Once lost it is lost for good.
@@ -217,7 +217,9 @@ impl Hold {
 
     /// Until when a hold without watchdog is good, counted from now; none for one with it.
     pub fn remaining(&self) -> Option<Duration> {
-        let deadline = self.shared.state.deadline()?;
+        // Without the module this client keeps those too.
+        let plain = !self.shared.request.watchdog;
+        let deadline = self.shared.state.deadline().filter(|_| plain)?;
         Some(deadline.saturating_sub(clock::now()))
     }
 

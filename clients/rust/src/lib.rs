@@ -13,13 +13,19 @@
 //! - Without async: [`blocking`].
 
 mod acquire;
+mod backend;
 pub mod blocking;
 // For the command line: one clock on both sides.
 #[doc(hidden)]
 pub mod clock;
 mod error;
+// For the command line, which asks servers itself.
+#[doc(hidden)]
+pub mod finding;
 mod hold;
 mod job;
+#[doc(hidden)]
+pub mod library;
 mod locks;
 mod quorum;
 mod request;
@@ -30,6 +36,7 @@ mod slots;
 pub mod tls;
 
 pub use acquire::Acquire;
+pub use backend::Backend;
 pub use error::{Error, Reason};
 pub use hold::Hold;
 pub use job::Job;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use redis::Client;
 
 use crate::acquire::Acquire;
+use crate::backend::Backend;
 use crate::clock::at_most_far;
 use crate::error::Error;
 use crate::job::Job;
@@ -38,6 +39,7 @@ struct Shared {
     /// The one server, or nodes of the cluster.
     clients: Vec<Client>,
     is_cluster: bool,
+    needs_module: bool,
     timeout: Duration,
     /// Of the process that this was made in, and of one that was forked from it.
     sessions: [OnceLock<(u32, Session)>; 2],
@@ -93,6 +95,7 @@ impl Locks {
         let shared = Shared {
             clients,
             is_cluster,
+            needs_module: false,
             timeout: at_most_far(timeout),
             sessions: Default::default(),
             process: std::process::id(),
@@ -100,6 +103,35 @@ impl Locks {
         Self {
             shared: Arc::new(shared),
         }
+    }
+
+    /// The same locks, for servers that have the module alone: what is asked of another is
+    /// [`Error::Refused`]. Say it before the first request.
+    ///
+    /// ```no_run
+    /// # use rlock_client::Locks;
+    /// # fn example() -> Result<(), rlock_client::Error> {
+    /// let locks = Locks::open("redis://127.0.0.1/")?.require_module();
+    /// # drop(locks); Ok(()) }
+    /// ```
+    pub fn require_module(self) -> Self {
+        let Shared {
+            clients,
+            is_cluster,
+            timeout,
+            ..
+        } = &*self.shared;
+        let mut locks = Self::over(clients.clone(), *is_cluster, *timeout);
+        if let Some(shared) = Arc::get_mut(&mut locks.shared) {
+            shared.needs_module = true;
+        }
+        locks
+    }
+
+    /// What the server has, once there was a connection to it; of a cluster what the node has that
+    /// has least.
+    pub fn backend(&self) -> Option<Backend> {
+        self.session().ok()?.backend()
     }
 
     /// In a cluster several keys lie in one slot.
@@ -163,6 +195,7 @@ impl Locks {
         let Shared {
             clients,
             is_cluster,
+            needs_module,
             timeout,
             sessions: [first, forked],
             process,
@@ -172,7 +205,8 @@ impl Locks {
         let (process, session) = match session.get() {
             Some(session) => session,
             None => {
-                let new = Session::start(clients, *is_cluster, *timeout)?;
+                let kind = (*is_cluster, *needs_module);
+                let new = Session::start(clients, kind, *timeout)?;
                 session.get_or_init(|| (me, new))
             }
         };

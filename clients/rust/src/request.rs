@@ -1,12 +1,14 @@
 //! One acquisition: what was asked for, and the commands that say so.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use redis::{Cmd, cmd};
+use redis::Cmd;
 
 use crate::clock::{at_most_far, ms};
 use crate::error::Error;
-use crate::job::Place;
+use crate::job::{Place, fresh_owner};
+use crate::library::{ALL, QUEUE, Speech};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
@@ -41,6 +43,9 @@ pub(crate) struct Request {
     /// One, or several that are taken together.
     pub keys: Vec<String>,
     pub owner: String,
+    /// In the place of the job's, on a server without the module: a late copy of a RELEASE names
+    /// no token there.
+    pub own: OnceLock<String>,
     pub lease: Duration,
     pub wait: Wait,
     pub mode: Mode,
@@ -117,18 +122,21 @@ impl Request {
         Ok(())
     }
 
-    /// `left`: for how long to wait; none is without waiting.
-    pub fn acquire(&self, left: Option<Wait>, channel: &str, tag: u64) -> Cmd {
-        let mut ask = self.command("ACQUIRE");
-        ask.arg(ms(self.lease));
-        match self.mode {
-            Mode::Plain => {}
-            Mode::Read => _ = ask.arg("READ"),
-            Mode::Write => _ = ask.arg("WRITE"),
-            Mode::Permits { limit, permits } => {
-                _ = ask.arg("LIMIT").arg(limit).arg("PERMITS").arg(permits);
-            }
+    /// As the server knows it.
+    pub fn owner(&self) -> &str {
+        self.own.get().unwrap_or(&self.owner)
+    }
+
+    /// Before it is asked for at a server without the module.
+    pub fn own_owner(&self) {
+        if self.place.is_some() {
+            self.own.get_or_init(fresh_owner);
         }
+    }
+
+    /// `left`: for how long to wait; none is without waiting.
+    pub fn acquire(&self, speech: &Speech, left: Option<Wait>, channel: &str, tag: u64) -> Cmd {
+        let mut ask = self.wanted(speech);
         match left {
             None | Some(Wait::Once) => {}
             Some(Wait::For(time)) => _ = ask.arg("QUEUE").arg(ms(time)),
@@ -142,9 +150,35 @@ impl Request {
         ask
     }
 
+    /// One try, at a server without the module. `place`: who waits, and for how many ms it is to
+    /// have a place in the queue, or keep it.
+    pub fn attempt(&self, speech: &Speech, place: Option<(&str, u64)>) -> Cmd {
+        let mut ask = self.wanted(speech);
+        if let Some((name, ms)) = place {
+            ask.arg("PLACE").arg(name).arg(ms);
+        }
+        ask.arg("ONCE");
+        ask
+    }
+
+    fn wanted(&self, speech: &Speech) -> Cmd {
+        let mut ask = self.command(speech, "acquire", ALL);
+        ask.arg(ms(self.lease));
+        match self.mode {
+            Mode::Plain => {}
+            Mode::Read => _ = ask.arg("READ"),
+            Mode::Write => _ = ask.arg("WRITE"),
+            Mode::Permits { limit, permits } => {
+                _ = ask.arg("LIMIT").arg(limit).arg("PERMITS").arg(permits);
+            }
+        }
+        ask
+    }
+
     /// With `fence` the reply is the lock's counter, no less than that.
-    pub fn renew(&self, lease: Duration, fence: Option<u64>) -> Cmd {
-        let mut ask = self.command("RENEW");
+    pub fn renew(&self, speech: &Speech, lease: Duration, fence: Option<u64>) -> Cmd {
+        let with = if fence.is_some() { ALL } else { &[] };
+        let mut ask = self.command(speech, "renew", with);
         ask.arg(ms(lease));
         ask.arg(self.mode_word());
         if let Some(token) = fence {
@@ -154,8 +188,8 @@ impl Request {
     }
 
     /// Ends one hold, and no other than that; whichever there is if its token may not be known.
-    pub fn release(&self, token: Option<u64>) -> Cmd {
-        let mut ask = self.command("RELEASE");
+    pub fn release(&self, speech: &Speech, token: Option<u64>) -> Cmd {
+        let mut ask = self.command(speech, "release", QUEUE);
         if self.keys.len() > 1 {
             return ask;
         }
@@ -164,37 +198,39 @@ impl Request {
             ask.arg(permits);
         }
         match token {
-            Some(token) => ask.arg("IFTOKEN").arg(token),
-            None => ask.arg("IFHELD"),
-        };
+            // The owner is of this hold alone, and whether it had the lock is to be known.
+            _ if !speech.has_module() => {}
+            Some(token) => _ = ask.arg("IFTOKEN").arg(token),
+            None => _ = ask.arg("IFHELD"),
+        }
         ask
     }
 
     /// Ends whatever came of the request.
-    pub fn release_all(&self) -> Cmd {
-        let mut ask = self.command("RELEASE");
+    pub fn release_all(&self, speech: &Speech) -> Cmd {
+        let mut ask = self.command(speech, "release", QUEUE);
         if self.keys.len() == 1 {
             ask.arg(self.mode_word()).arg("ALL").arg("IFHELD");
         }
         ask
     }
 
-    /// Ends the wait. Of several keys one names the whole request.
-    pub fn cancel(&self) -> Cmd {
-        let mut ask = cmd("RLOCK.CANCEL");
-        ask.arg(self.keys.first()).arg(&self.owner);
-        ask.arg(self.mode_word());
+    /// Ends the wait. Of several keys one names the whole request. `place`: of a server without the
+    /// module, where that is all that is ended.
+    pub fn cancel(&self, speech: &Speech, place: Option<&str>) -> Cmd {
+        let first = self.keys.first().map(std::slice::from_ref);
+        let mut ask = speech.call("cancel", first.unwrap_or_default(), QUEUE);
+        ask.arg(self.owner()).arg(self.mode_word());
+        if let Some(name) = place {
+            ask.arg("PLACE").arg(name);
+        }
         ask
     }
 
     /// The command for one key or for several, as far as the owner.
-    fn command(&self, name: &str) -> Cmd {
-        let many = self.keys.len() > 1;
-        let mut ask = cmd(&format!("RLOCK.{}{name}", if many { "M" } else { "" }));
-        if many {
-            ask.arg(self.keys.len());
-        }
-        ask.arg(&self.keys).arg(&self.owner);
+    fn command(&self, speech: &Speech, name: &str, with: &[&str]) -> Cmd {
+        let mut ask = speech.call(name, &self.keys, with);
+        ask.arg(self.owner());
         ask
     }
 

@@ -62,6 +62,16 @@ impl Quorum {
         }
     }
 
+    /// The same, where servers that have the module alone count: see
+    /// [`Locks::require_module`](crate::Locks::require_module).
+    pub fn require_module(self) -> Self {
+        let servers = self.servers.iter().cloned().map(Server::require_module);
+        Self {
+            servers: servers.collect(),
+            ..self
+        }
+    }
+
     /// Asks for a lock: set what you want, and `.await` it.
     pub fn acquire(&self, key: impl Into<String>) -> QuorumAcquire {
         QuorumAcquire {

@@ -36,6 +36,11 @@ impl Server {
         }
     }
 
+    pub fn require_module(self) -> Self {
+        let locks = self.locks.require_module();
+        Self { locks, ..self }
+    }
+
     pub fn address(&self) -> String {
         let address = self.client.get_connection_info().addr().to_string();
         address.to_lowercase()

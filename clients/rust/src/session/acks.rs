@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::{self, Time};
 use crate::error::Error;
+use crate::library::Speech;
 use crate::request::Request;
 
 use super::Shared;
@@ -28,6 +29,7 @@ struct Question {
     request: Arc<Request>,
     acks: Wanted,
     session: MultiplexedConnection,
+    speech: Speech,
 }
 
 pub(super) struct Acks {
@@ -64,6 +66,7 @@ impl Acks {
             request: Arc::clone(request),
             acks,
             session: link.connection(),
+            speech: link.speech.clone(),
         };
         let questions = self.questions.get_or_insert_with(|| {
             let (sender, questions) = unbounded_channel();
@@ -182,8 +185,11 @@ async fn ask(
         return Err((redis::ErrorKind::Io, text).into());
     }
     let mut renew = pipe();
-    for Question { request, .. } in questions {
-        renew.add_command(request.renew(request.lease, None));
+    for Question {
+        request, speech, ..
+    } in questions
+    {
+        renew.add_command(request.renew(speech, request.lease, None));
     }
     renew.add_command(cmd("WAIT").arg(n).arg(clock::ms(within)).clone());
     renew.ignore_errors();

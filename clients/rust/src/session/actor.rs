@@ -1,7 +1,7 @@
 //! What the session knows, and the task that looks after it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU8};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,13 +14,14 @@ use tokio::time::sleep;
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
 use crate::hold::State;
-use crate::request::{LEASE, Request};
+use crate::request::LEASE;
 
 use super::cluster::Cluster;
 use super::direct::Sent;
 use super::entry::{Entry, Phase};
 use super::link::Event;
-use super::node::{NOWHERE, Node};
+use super::node::Node;
+use super::pending::PendingCommand;
 use super::{Answer, End, Session, Shared};
 
 /// Which command a reply belongs to.
@@ -44,6 +45,8 @@ pub(super) enum What {
     /// Of a plain hold, to be notified of its loss on a new connection.
     Regain {
         id: u64,
+        lease: Duration,
+        sent: Time,
     },
     Release {
         id: u64,
@@ -55,20 +58,21 @@ pub(super) enum What {
     Ping {
         sent: Time,
     },
-}
-
-/// What still has to reach the server of a request or a hold that is over for the program: CANCEL
-/// and RELEASE, which are idempotent and are retried until it has taken them.
-pub(super) struct PendingCommand {
-    pub request: Arc<Request>,
-    pub node: usize,
-    /// It may wait still.
-    pub waits: bool,
-    pub sent: bool,
-    /// Replies that are to come yet.
-    pub open: u8,
-    /// By one of those that have come.
-    pub refused: bool,
+    /// Of a hold with watchdog that this session keeps.
+    Keep {
+        id: u64,
+        lease: Duration,
+        sent: Time,
+    },
+    /// The end of one says nothing.
+    Subscribe {
+        channel: String,
+    },
+    Unsubscribe,
+    /// Whether there is the module by now; asked by the first question, or by the second.
+    HasModule {
+        first: bool,
+    },
 }
 
 pub(super) struct Actor {
@@ -86,6 +90,9 @@ pub(super) struct Actor {
     pub nodes: Vec<Node>,
     pub cluster: Option<Cluster>,
     pub is_connected: Arc<AtomicBool>,
+    pub backend: Arc<AtomicU8>,
+    /// Nothing but the module will do.
+    pub needs_module: bool,
 
     pub entries: HashMap<u64, Entry>,
     pub by_tag: HashMap<u64, u64>,
@@ -111,7 +118,7 @@ pub(super) struct Actor {
 impl Actor {
     pub fn new(
         clients: Vec<Client>,
-        is_cluster: bool,
+        (is_cluster, needs_module): (bool, bool),
         timeout: Duration,
         runtime: Handle,
         me: Weak<Shared>,
@@ -136,6 +143,8 @@ impl Actor {
             nodes,
             cluster,
             is_connected: Arc::default(),
+            backend: Arc::default(),
+            needs_module,
             entries: HashMap::new(),
             by_tag: HashMap::new(),
             last_tag: 0,
@@ -235,6 +244,7 @@ impl Actor {
             } else if node.next_ping <= now {
                 self.beat(number, now);
             }
+            self.look_after_lines(number, now);
         }
         let node = &self.nodes[number];
         if node.wants_connection() && node.connect_at <= now {
@@ -265,57 +275,6 @@ impl Actor {
             && let Some(at) = entry.due(self.timeout)
         {
             self.due.insert((at, id));
-        }
-    }
-
-    /// Sends what has not been sent yet.
-    pub fn send_all_pending(&mut self) {
-        let unsent = self.pending.iter().filter(|(_, pending)| !pending.sent);
-        let unsent: Vec<u64> = unsent.map(|(&id, _)| id).collect();
-        unsent.into_iter().for_each(|id| self.send_pending(id));
-    }
-
-    fn send_pending(&mut self, id: u64) {
-        let Some(pending) = self.pending.get_mut(&id).filter(|pending| !pending.sent) else {
-            return;
-        };
-        let Some(node) = self.nodes.get_mut(pending.node) else {
-            return;
-        };
-        let Some(link) = &node.link else {
-            node.wanted = true;
-            return;
-        };
-        (pending.sent, pending.open, pending.refused) = (true, 1, false);
-        let send = |command| link.send(pending.node, What::PendingCommand { id }, command);
-        let mut sent = Vec::new();
-        if pending.waits {
-            pending.open = 2;
-            sent.push(send(pending.request.cancel()));
-        }
-        sent.push(send(pending.request.release_all()));
-        sent.into_iter().for_each(|one| self.follow(one));
-    }
-
-    /// Of the node that has it, as far as is known; or nowhere: to be found out.
-    pub fn end_at_server(&mut self, id: u64, request: Arc<Request>, node: usize, waits: bool) {
-        self.add_pending(id, request, node, waits);
-        // Of many that are lost at once each comes here: it alone.
-        self.send_pending(id);
-    }
-
-    /// With the next heartbeat.
-    pub fn add_pending(&mut self, id: u64, request: Arc<Request>, node: usize, waits: bool) {
-        self.pending.entry(id).or_insert(PendingCommand {
-            request,
-            node,
-            waits,
-            sent: false,
-            open: 0,
-            refused: false,
-        });
-        if node == NOWHERE {
-            self.read_slots();
         }
     }
 
@@ -355,6 +314,9 @@ impl Actor {
 
     pub fn remove(&mut self, id: u64) -> Option<Entry> {
         let entry = self.entries.remove(&id)?;
+        if matches!(entry.phase, Phase::Asked(_)) {
+            self.leave_line(&entry.request, entry.node, id);
+        }
         self.by_tag.remove(&entry.tag);
         self.releasing.remove(&id);
         if let Some(at) = entry.due(self.timeout) {
@@ -394,8 +356,10 @@ impl Actor {
 
     fn happened(&mut self, node: usize, event: Event) {
         match event {
-            Event::Opened(Ok(link)) => self.connected(node, link),
-            Event::Opened(Err(error)) => self.not_connected(node, &error),
+            Event::Opened(opened) => match *opened {
+                Ok(link) => self.connected(node, link),
+                Err(error) => self.not_connected(node, &error),
+            },
             Event::Reply(way, what, reply) => self.replied(way, what, reply),
             Event::Push(push) => self.pushed(node, push),
             Event::End => self.disconnected(node, "the connection was closed"),

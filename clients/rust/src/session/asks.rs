@@ -57,7 +57,8 @@ impl Actor {
                     sent,
                     to,
                 };
-                return Some(link.send(number, renew, request.renew(lease, fence)));
+                let command = request.renew(&link.speech, lease, fence);
+                return Some(link.send(number, renew, command));
             }
             node.wanted = true;
             error = node.last_error.clone();
@@ -92,6 +93,9 @@ impl Actor {
             node.wanted = true;
             return None;
         };
+        if !link.speech.has_module() {
+            return self.try_once(id);
+        }
         let now = clock::now();
         self.last_tag += 1;
         let tag = self.last_tag;
@@ -100,7 +104,8 @@ impl Actor {
         asked.sent = now;
         asked.was_sent = true;
         let left = asked.left(entry.request.wait, now);
-        let command = entry.request.acquire(left, &link.channel, tag);
+        let speech = &link.speech;
+        let command = entry.request.acquire(speech, left, &link.channel, tag);
         let sent = link.send(entry.node, What::Acquire { id, tag }, command);
         asked.reply = Some(sent.reply.clone());
         Some(sent)
@@ -139,7 +144,9 @@ impl Actor {
             asked.forget();
             self.by_tag.remove(&entry.tag);
             entry.tag = 0;
+            let (request, node) = (Arc::clone(&entry.request), entry.node);
             entry.node = NOWHERE;
+            self.leave_line(&request, node, id);
             self.read_slots();
         }
     }
@@ -201,7 +208,7 @@ impl Actor {
                 }
             } else if let Some(link) = node.and_then(|node| node.link.as_ref()) {
                 let token = (!held.regained).then_some(held.token);
-                let release = entry.request.release(token);
+                let release = entry.request.release(&link.speech, token);
                 let sent = link.send(entry.node, What::Release { id }, release);
                 let phase = Phase::Released(Released {
                     to,

@@ -181,8 +181,8 @@ impl Actor {
                     astray |= node == NOWHERE;
                 }
                 // Renewed and released there from now on.
-                Phase::Held(_)
-                    if !entry.request.watchdog
+                Phase::Held(now)
+                    if now.state.deadline().is_some()
                         && node != NOWHERE
                         && (node != entry.node || entry.tag == 0) =>
                 {

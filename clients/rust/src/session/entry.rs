@@ -46,8 +46,14 @@ pub(super) struct Asked {
     pub since: Time,
     /// When it was asked for last.
     pub sent: Time,
-    /// When it is asked for again: the server grants nothing yet.
+    /// When it is asked for again, or looked after.
     pub again: Option<Time>,
+    /// The server grants nothing yet.
+    pub is_early: bool,
+    /// The time is over: the try that is under way is the last.
+    pub is_last: bool,
+    /// There was a message while a try was under way.
+    pub more: bool,
     /// It was on any connection, so that a server may know it.
     pub was_sent: bool,
     pub token: Option<u64>,
@@ -68,6 +74,8 @@ pub(super) struct Held {
     pub until: Option<Time>,
     /// It is not on its first connection: a server that was restarted does not know its token.
     pub regained: bool,
+    /// When this session renews it: the server has no watchdog.
+    pub renew_at: Option<Time>,
 }
 
 impl Asked {
@@ -77,6 +85,9 @@ impl Asked {
             since: now,
             sent: now,
             again: None,
+            is_early: false,
+            is_last: false,
+            more: false,
             was_sent: false,
             token: None,
             deadline: None,
@@ -92,6 +103,7 @@ impl Asked {
         self.deadline = None;
         self.acked_by = None;
         self.lost = None;
+        self.again = None;
         if let Some(reply) = self.reply.take() {
             reply.forget();
         }
@@ -111,6 +123,7 @@ impl Asked {
         const PAUSE: Duration = Duration::from_millis(500);
         self.forget();
         self.again = Some(now + PAUSE);
+        self.is_early = true;
     }
 
     /// What is left of the wait.
@@ -141,9 +154,7 @@ impl Asked {
     pub fn too_late(&self, connection: Option<&str>) -> Error {
         match connection {
             Some(error) => Error::Connection(error.into()),
-            None if self.again.is_some() => {
-                Error::Connection("the server grants nothing yet".into())
-            }
+            None if self.is_early => Error::Connection("the server grants nothing yet".into()),
             // Only the server knows whether somebody else has it.
             None => Error::Connection("the server did not answer in time".into()),
         }
@@ -167,10 +178,10 @@ impl Entry {
                 let end = asked.acked_by.or_else(patience);
                 end.into_iter().chain(asked.again).min()
             }
-            Phase::Held(held) => match (held.state.deadline(), held.until) {
-                (Some(one), Some(other)) => Some(one.min(other)),
-                (one, other) => one.or(other),
-            },
+            Phase::Held(held) => {
+                let ends = held.state.deadline().into_iter().chain(held.until);
+                ends.chain(held.renew_at).min()
+            }
             Phase::Released(..) => None,
         }
     }

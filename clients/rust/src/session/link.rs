@@ -1,7 +1,8 @@
 //! A connection of the session's own, subscribed to a channel that it has for itself.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -16,13 +17,19 @@ use tokio::task::{JoinSet, unconstrained};
 use tokio::time::timeout;
 
 use crate::clock::{self, Time};
+use crate::error::Error;
+use crate::finding::{self, Finding, find};
+use crate::library::Speech;
 
 use super::actor::What;
 use super::direct::{Reply, Sent, Way};
+use super::line::Lines;
 
 pub(super) struct Link {
     pub number: u64,
     pub channel: String,
+    pub speech: Speech,
+    pub lines: Lines,
     /// Before the first proof of it was asked for.
     pub since: Time,
     connection: MultiplexedConnection,
@@ -32,6 +39,8 @@ pub(super) struct Link {
     /// The server ended the subscription. What comes after that is taken for replies to the
     /// wrong commands.
     broken: Arc<AtomicBool>,
+    /// Subscriptions that end because this session says so.
+    ending: Arc<Mutex<HashSet<String>>>,
     /// Of commands whose replies the session takes. They end with the link: each holds the
     /// connection.
     replies: JoinSet<(What, RedisResult<Value>)>,
@@ -39,7 +48,7 @@ pub(super) struct Link {
 
 /// What came in.
 pub(super) enum Event {
-    Opened(RedisResult<Link>),
+    Opened(Box<Result<Link, Error>>),
     Reply(Way, What, RedisResult<Value>),
     Push(PushInfo),
     End,
@@ -51,13 +60,17 @@ impl Link {
         client: Client,
         patience: Duration,
         tag: Option<String>,
-    ) -> RedisResult<Self> {
+        needs_module: bool,
+    ) -> Result<Self, Error> {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let (sender, pushes) = unbounded_channel();
-        let broken = Arc::new(AtomicBool::new(false));
-        let ended = Arc::clone(&broken);
+        let (broken, ending) = (Arc::<AtomicBool>::default(), Arc::default());
+        let (ended, expected) = (Arc::clone(&broken), Arc::clone(&ending));
         let pushed = move |push: PushInfo| {
             if matches!(push.kind, PushKind::SUnsubscribe | PushKind::Unsubscribe) {
+                if is_expected(&expected, &push) {
+                    return Ok(());
+                }
                 ended.store(true, Ordering::Release);
             }
             sender.send(push)
@@ -72,34 +85,67 @@ impl Link {
             .set_push_sender(pushed);
         let opening = async {
             let connection = client.get_multiplexed_async_connection_with_config(&config);
-            let mut connection = connection.await?;
-            name(&mut connection).await?;
+            let failed = |error| Error::from_redis(&error);
+            let mut connection = connection.await.map_err(failed)?;
+            name(&mut connection).await.map_err(failed)?;
             let id = uuid::Uuid::new_v4();
-            let (subscribe, channel) = match tag {
+            let (subscribe, channel) = match &tag {
                 Some(tag) => ("SSUBSCRIBE", format!("rlock:{{{tag}}}{id}")),
                 None => ("SUBSCRIBE", format!("rlock:{id}")),
             };
             let since = clock::now();
             let mut subscribe = cmd(subscribe);
             subscribe.arg(&channel);
-            let subscribed = connection.send_packed_command(&subscribe).await?;
-            subscribed.extract_error()?;
-            RedisResult::Ok((connection, channel, since))
+            let first = finding::first();
+            let mut other = connection.clone();
+            let (subscribed, found) = tokio::join!(
+                connection.send_packed_command(&subscribe),
+                other.send_packed_command(&first)
+            );
+            finding::reply(subscribed)?;
+            let finding = Finding::new(tag.is_some(), needs_module);
+            let speech = find(&mut connection, finding, found).await?;
+            let lines = Lines::new(id.to_string(), tag.is_some());
+            Ok((connection, channel, since, speech, lines))
         };
-        let late = || (redis::ErrorKind::Io, "the server did not reply in time").into();
+        let late = || Error::Connection("the server did not reply in time".into());
         // Connecting, and the few commands after it.
         let opened = timeout(patience * 2, opening).await;
-        let (connection, channel, since) = opened.unwrap_or_else(|_| Err(late()))?;
+        let (connection, channel, since, speech, lines) = opened.unwrap_or_else(|_| Err(late()))?;
         Ok(Self {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             channel,
+            speech,
+            lines,
             since,
             connection,
             pushes,
             kept: None,
             broken,
+            ending,
             replies: JoinSet::new(),
         })
+    }
+
+    /// The command that begins or ends a subscription.
+    pub fn subscription(&self, begins: bool, channel: &str) -> Cmd {
+        if !begins {
+            let mut ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
+            ending.insert(channel.into());
+        }
+        cmd(match (begins, self.is_sharded()) {
+            (true, false) => "SUBSCRIBE",
+            (true, true) => "SSUBSCRIBE",
+            (false, false) => "UNSUBSCRIBE",
+            (false, true) => "SUNSUBSCRIBE",
+        })
+        .arg(channel)
+        .clone()
+    }
+
+    /// In a cluster channels are of a node.
+    pub fn is_sharded(&self) -> bool {
+        self.channel.contains('{')
     }
 
     pub fn is_broken(&self) -> bool {
@@ -171,6 +217,15 @@ fn next_message(
         }
     }
     None
+}
+
+/// Whether the end of a subscription was asked for.
+fn is_expected(ending: &Mutex<HashSet<String>>, push: &PushInfo) -> bool {
+    let Some(Value::BulkString(channel)) = push.data.first() else {
+        return false;
+    };
+    let mut ending = ending.lock().unwrap_or_else(PoisonError::into_inner);
+    ending.remove(&*String::from_utf8_lossy(channel))
 }
 
 static NAME: OnceLock<&str> = OnceLock::new();

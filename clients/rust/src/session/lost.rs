@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use redis::RedisError;
-
-use crate::clock::Time;
+use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
 use crate::slots::tag_in;
 
@@ -14,6 +12,7 @@ use super::direct::Way;
 use super::entry::{Entry, Phase};
 use super::link::Link;
 use super::node::{NOWHERE, Node};
+use super::plain::MODULE_ASKED;
 
 impl Actor {
     /// By the server's message.
@@ -123,7 +122,10 @@ impl Actor {
                 self.lose(id, Reason::Max);
                 self.end_at_server(id, request, node, false);
             }
-            Phase::Held(_) => self.lose(id, Reason::Lease),
+            Phase::Held(held) if held.state.deadline().is_some_and(|at| at <= now) => {
+                self.lose(id, Reason::Lease);
+            }
+            Phase::Held(_) => self.keep(node, now),
             Phase::Released(..) => {}
         }
     }
@@ -140,11 +142,11 @@ impl Actor {
                 return self.read_slots();
             }
         }
-        let open = Link::open(node.client.clone(), self.timeout, tag);
+        let open = Link::open(node.client.clone(), self.timeout, tag, self.needs_module);
         node.connecting = Some(self.runtime.spawn(open));
     }
 
-    /// Every hold with WATCHDOG is lost. Waits and plain holds go on by the next connection.
+    /// Every hold with WATCHDOG is lost. Waits and holds with a deadline go on by the next connection.
     pub fn disconnected(&mut self, number: usize, why: &str) {
         let Some(node) = self.nodes.get_mut(number) else {
             return;
@@ -172,7 +174,7 @@ impl Actor {
             match &mut entry.phase {
                 Phase::Asked(asked) if asked.to.is_closed() => self.cancel(id),
                 Phase::Asked(asked) => asked.forget(),
-                Phase::Held(_) if request.watchdog => {
+                Phase::Held(held) if held.state.deadline().is_none() => {
                     self.lose(id, Reason::Connection);
                     self.end_at_server(id, request, number, false);
                 }
@@ -204,13 +206,15 @@ impl Actor {
         self.nodes[number].wanted = has_entry || has_pending;
     }
 
-    pub fn not_connected(&mut self, number: usize, error: &RedisError) {
+    pub fn not_connected(&mut self, number: usize, error: &Error) {
         let node = &mut self.nodes[number];
-        node.last_error = error.to_string();
+        node.last_error = match error {
+            Error::Connection(text) => text.clone(),
+            error => error.to_string(),
+        };
         node.connect_later();
-        let error = Error::from_redis(error);
         if error.is_for_good() {
-            self.fail_asked(number, &error);
+            self.fail_asked(number, error);
         }
         self.look_whether_wanted(number);
         self.read_slots();
@@ -227,9 +231,15 @@ impl Actor {
     pub fn connected(&mut self, number: usize, link: Link) {
         let node = &mut self.nodes[number];
         node.start_beat(link.since);
+        node.backend = Some(link.speech.backend);
+        node.ask_at = match link.speech.has_module() {
+            true => Time::MAX,
+            false => clock::now() + MODULE_ASKED,
+        };
         node.link = Some(link);
         node.wanted = false;
         self.is_connected.store(true, Ordering::Relaxed);
+        self.say_backend();
         self.send_all_pending();
         for id in self.entries_at(number) {
             self.regain(id);

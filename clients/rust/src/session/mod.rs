@@ -12,17 +12,22 @@ mod asks;
 mod cluster;
 mod direct;
 mod entry;
+mod keep;
+mod line;
 mod link;
 mod lost;
 mod node;
 mod opening;
+mod pending;
+mod plain;
 mod regain;
 mod replies;
+mod said;
 mod thread;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +37,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use crate::backend::Backend;
 use crate::error::Error;
 use crate::hold::Hold;
 use crate::request::Request;
@@ -49,6 +55,7 @@ struct Shared {
     /// The task has something to do.
     wake: Notify,
     connected: Arc<AtomicBool>,
+    backend: Arc<AtomicU8>,
 }
 
 impl Shared {
@@ -101,14 +108,20 @@ impl Drop for End {
 
 impl Session {
     /// With seeds of a cluster, or the one server.
-    pub fn start(clients: &[Client], is_cluster: bool, timeout: Duration) -> Result<Self, Error> {
+    pub fn start(
+        clients: &[Client],
+        (is_cluster, needs_module): (bool, bool),
+        timeout: Duration,
+    ) -> Result<Self, Error> {
         let clients: Result<Vec<_>, _> = clients.iter().map(link::in_resp3).collect();
         let clients = clients.map_err(|error| Error::from_redis(&error))?;
         let runtime = runtime()?;
         let shared = Arc::new_cyclic(|shared| {
             let runtime = runtime.clone();
-            let actor = Actor::new(clients, is_cluster, timeout, runtime, shared.clone());
+            let kind = (is_cluster, needs_module);
+            let actor = Actor::new(clients, kind, timeout, runtime, shared.clone());
             Shared {
+                backend: Arc::clone(&actor.backend),
                 connected: Arc::clone(&actor.is_connected),
                 actor: Mutex::new(actor),
                 wake: Notify::new(),
@@ -144,6 +157,11 @@ impl Session {
     /// Of the one server.
     pub fn is_connected(&self) -> bool {
         self.end.shared.connected.load(Ordering::Relaxed)
+    }
+
+    /// What its server has, if that is known.
+    pub fn backend(&self) -> Option<Backend> {
+        said::backend(self.end.shared.backend.load(Ordering::Relaxed))
     }
 
     pub async fn acquire(&self, id: u64, request: Arc<Request>) -> Result<Hold, Error> {

@@ -5,10 +5,12 @@ use std::sync::Weak;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use redis::{Client, ConnectionAddr, RedisResult};
+use redis::{Client, ConnectionAddr};
 use tokio::task::JoinHandle;
 
+use crate::backend::Backend;
 use crate::clock::{self, Time};
+use crate::error::Error;
 use crate::request::LEASE;
 
 use super::Shared;
@@ -33,7 +35,7 @@ pub(super) struct Node {
     pub client: Client,
     pub acks: Acks,
     pub link: Option<Link>,
-    pub connecting: Option<JoinHandle<RedisResult<Link>>>,
+    pub connecting: Option<JoinHandle<Result<Link, Error>>>,
     pub connect_at: Time,
     /// There is something to say to it.
     pub wanted: bool,
@@ -47,6 +49,10 @@ pub(super) struct Node {
     /// Before that it is not given up: this process was paused.
     read_until: Time,
     pub next_ping: Time,
+    /// What it has, as far as is known.
+    pub backend: Option<Backend>,
+    /// When it is asked whether it has the module by now.
+    pub ask_at: Time,
 }
 
 impl Node {
@@ -65,6 +71,8 @@ impl Node {
             shortest_since: Time::ZERO,
             read_until: Time::ZERO,
             next_ping: Time::ZERO,
+            backend: None,
+            ask_at: Time::MAX,
         }
     }
 
@@ -84,8 +92,9 @@ impl Node {
 
     /// When something has to be done with it.
     pub fn wake(&self) -> Option<Time> {
-        if self.link.is_some() {
-            Some(self.next_ping.min(self.dead_at()))
+        if let Some(link) = &self.link {
+            let own = self.next_ping.min(self.dead_at()).min(self.ask_at);
+            Some(link.lines.wake().map_or(own, |lines| lines.min(own)))
         } else {
             self.wants_connection().then_some(self.connect_at)
         }
@@ -136,7 +145,8 @@ impl Node {
         };
         let link = std::task::ready!(Pin::new(opening).poll(context));
         self.connecting = None;
-        let link = link.unwrap_or_else(|error| Err(opening::failed(&error)));
-        Poll::Ready(Event::Opened(link))
+        let failed = |error| Err(Error::from_redis(&opening::failed(&error)));
+        let link = link.unwrap_or_else(failed);
+        Poll::Ready(Event::Opened(Box::new(link)))
     }
 }

@@ -1,17 +1,20 @@
-//! A plain hold outlives its connection. On the next one it is asked for.
+//! A hold with a deadline outlives its connection. On the next one it is asked for.
 
-use redis::{RedisResult, Value};
+use std::time::Duration;
 
-use crate::clock;
+use redis::Value;
+
+use crate::clock::{self, Time};
 use crate::error::Error;
+use crate::request::Request;
 
 use super::actor::{Actor, What};
 use super::direct::Sent;
 use super::entry::{Phase, Released};
 
 impl Actor {
-    /// Asks whether it is held still, and says where its loss is notified from now on. Its deadline
-    /// stays.
+    /// Asks whether it is held still, and says where its loss is notified from now on. The deadline
+    /// of a plain one stays. One with watchdog is renewed: here, or from now on by the server.
     pub fn regain(&mut self, id: u64) {
         if let Some(sent) = self.ask_whether_held(id) {
             self.follow(sent);
@@ -28,25 +31,45 @@ impl Actor {
             node.wanted = true;
             return None;
         };
-        let left = held.state.deadline()?.checked_sub(clock::now())?;
+        let sent = clock::now();
+        let left = held.state.deadline()?.checked_sub(sent)?;
+        let speech = &link.speech;
         self.last_tag += 1;
         entry.tag = self.last_tag;
         entry.regains = true;
         held.regained = true;
         self.by_tag.insert(entry.tag, id);
-        let mut renew = entry.request.renew(left, None);
-        renew.arg("NOTIFY").arg(&link.channel).arg(entry.tag);
-        Some(link.send(entry.node, What::Regain { id }, renew))
+        let mut lease = left;
+        if entry.request.watchdog {
+            lease = held.lease;
+            held.renew_at = Some(sent + lease / 3);
+        }
+        let mut renew = entry.request.renew(speech, lease, None);
+        if speech.has_module() {
+            renew.arg("NOTIFY").arg(&link.channel).arg(entry.tag);
+            renew.arg(keeps(&entry.request).then_some("WATCHDOG"));
+        }
+        Some(link.send(entry.node, What::Regain { id, lease, sent }, renew))
     }
 
     /// It is held still, or lost.
-    pub fn regained(&mut self, id: u64, reply: RedisResult<Value>) {
+    pub fn regained(&mut self, id: u64, lease: Duration, sent: Time, reply: Result<Value, Error>) {
         let Some(entry) = self.entries.get_mut(&id) else {
             return;
         };
         entry.regains = false;
-        let error = reply.err().map(|error| Error::from_redis(&error));
-        match (&mut entry.phase, error) {
+        let link = self.nodes.get(entry.node).and_then(|n| n.link.as_ref());
+        let has_module = link.is_some_and(|link| link.speech.has_module());
+        match (&mut entry.phase, reply.err()) {
+            (Phase::Held(held), None) if entry.request.watchdog => {
+                held.keep(sent, lease);
+                if has_module && keeps(&entry.request) && held.state.reason().is_none() {
+                    // The server's watchdog has it.
+                    held.state.set_deadline(None);
+                    held.renew_at = None;
+                }
+                self.look_again(id);
+            }
             (Phase::Held(_), Some(Error::Lost(reason))) => self.lose(id, reason),
             // Which node has it now is found out; that one is asked.
             (Phase::Held(_), Some(error)) if error.is_elsewhere() => {
@@ -64,4 +87,9 @@ impl Actor {
             _ => {}
         }
     }
+}
+
+/// Whether the module's RENEW gives its hold a watchdog; MRENEW gives none.
+fn keeps(request: &Request) -> bool {
+    request.watchdog && request.keys.len() == 1
 }

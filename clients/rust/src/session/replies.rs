@@ -4,15 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{PushInfo, PushKind, RedisError, RedisResult, Value};
+use redis::{PushInfo, PushKind, RedisResult, Value};
 
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
+use crate::finding;
 use crate::hold::{Hold, State};
 
 use super::actor::{Actor, What};
 use super::direct::Way;
 use super::entry::{Entry, Held, Phase, Released};
+use super::link::Link;
 use super::node::{NOWHERE, Node};
 
 impl Actor {
@@ -20,13 +22,14 @@ impl Actor {
         self.read_messages_before(way);
         let link = self.nodes.get(way.node).and_then(|node| node.link.as_ref());
         let link = link.filter(|link| link.number == way.link);
-        let reply = reply.and_then(Value::extract_error);
-        let error = reply.as_ref().err();
-        let failed = match (link, error) {
+        let reply = finding::reply(reply);
+        let failed = match (link, &reply) {
             (None, _) => Some("the connection was closed".into()),
             (Some(link), _) if link.is_broken() => Some("the slot of the channel has moved".into()),
-            (_, Some(error)) if error.code().is_none() => Some(error.to_string()),
-            (_, Some(error)) if Error::from_redis(error).is_no_master() => Some(error.to_string()),
+            (_, Err(Error::Connection(text))) => Some(text.clone()),
+            (Some(link), Err(error)) if error.is_no_master() || is_gone(link, error) => {
+                Some(error.to_string())
+            }
             _ => None,
         };
         if let Some(text) = failed {
@@ -40,6 +43,15 @@ impl Actor {
             }
             return;
         }
+        let is_plain = link.is_some_and(|link| !link.speech.has_module());
+        let reply = match is_plain {
+            true => reply.map_err(Error::or_deleted),
+            false => reply,
+        };
+        let of_hold = |reply: Result<Value, Error>| match is_plain {
+            true => reply.map_err(Error::or_overwritten),
+            false => reply,
+        };
         self.nodes[way.node].failures = 0;
         match what {
             What::Acquire { id, tag } => self.acquire_replied(id, tag, reply),
@@ -50,16 +62,24 @@ impl Actor {
                 sent,
                 to,
             } => {
-                let end = self.renewed(id, lease, sent, reply);
+                let end = self.renewed(id, lease, sent, of_hold(reply));
                 self.answer(to, end);
             }
-            What::Regain { id } => self.regained(id, reply),
-            What::Release { id } => self.release_replied(id, reply),
+            What::Regain { id, lease, sent } => self.regained(id, lease, sent, of_hold(reply)),
+            What::Keep { id, lease, sent } => self.kept(id, lease, sent, of_hold(reply)),
+            What::Release { id } => self.release_replied(id, of_hold(reply)),
             What::PendingCommand { id } => self.pending_answered(id, reply.err()),
             What::Ping { sent } => {
                 let node = &mut self.nodes[way.node];
                 node.proof = node.proof.max(sent);
             }
+            What::Subscribe { channel } => {
+                if let Err(error) = reply {
+                    self.not_heard(way.node, &channel, &error);
+                }
+            }
+            What::Unsubscribe => {}
+            What::HasModule { first } => self.module_answered(way.node, first, &reply),
         }
     }
 
@@ -75,53 +95,28 @@ impl Actor {
         }
     }
 
-    /// All of it is retried with a later heartbeat, as long as the server refuses any of it; or
-    /// elsewhere.
-    fn pending_answered(&mut self, id: u64, error: Option<RedisError>) {
-        let Some(pending) = self.pending.get_mut(&id) else {
-            return;
-        };
-        pending.open = pending.open.saturating_sub(1);
-        if let Some(error) = error {
-            pending.refused = true;
-            if Error::from_redis(&error).is_elsewhere() {
-                pending.node = NOWHERE;
-            }
-        }
-        if pending.open > 0 {
-            return;
-        }
-        if pending.refused {
-            pending.sent = false;
-            if pending.node == NOWHERE {
-                self.read_slots();
-            }
-        } else {
-            self.pending.remove(&id);
-            self.ask_held_back();
-        }
-    }
-
-    fn acquire_replied(&mut self, id: u64, tag: u64, reply: RedisResult<Value>) {
+    fn acquire_replied(&mut self, id: u64, tag: u64, reply: Result<Value, Error>) {
         let Some(entry) = self.entries.get_mut(&id).filter(|entry| entry.tag == tag) else {
             return;
         };
         let Phase::Asked(asked) = &mut entry.phase else {
             return;
         };
+        asked.reply = None;
         match reply {
             Ok(Value::Int(token)) => {
                 let deadline = asked.sent + entry.request.lease;
                 self.granted(id, token, Some(deadline));
             }
             Ok(Value::Nil) => self.not_acquired(id),
+            Ok(Value::Array(said)) => self.still_taken(id, &said),
             Ok(_) => {}
-            Err(error) => self.refused(id, Error::from_redis(&error)),
+            Err(error) => self.refused(id, error),
         }
     }
 
     /// As the server has said.
-    fn not_acquired(&mut self, id: u64) {
+    pub fn not_acquired(&mut self, id: u64) {
         let Some(Entry { request, .. }) = self.entries.get(&id) else {
             return;
         };
@@ -133,12 +128,12 @@ impl Actor {
         let held_by = self.entries.values().find(has);
         let error = Error::NotAcquired {
             key: request.keys.first().cloned().unwrap_or_default(),
-            held_by: held_by.map(|entry| entry.request.owner.clone()),
+            held_by: held_by.map(|entry| entry.request.owner().into()),
         };
         self.fail(id, error);
     }
 
-    fn refused(&mut self, id: u64, error: Error) {
+    pub fn refused(&mut self, id: u64, error: Error) {
         if self.cluster.is_some() && error.is_elsewhere() {
             self.ask_elsewhere(id);
         } else if error.is_not_yet() && self.try_later(id) {
@@ -199,19 +194,21 @@ impl Actor {
         if let Some(wanted) = request.acks {
             // It always answers, and in less than that, behind others too.
             asked.acked_by = Some(clock::now() + (wanted.1 + self.timeout * 3) * 2);
+            asked.again = None;
             acks.ask(id, tag, &request, wanted, link, &self.runtime);
+            self.leave_line(&request, number, id);
             return self.look_again(id);
         }
         if !request.watchdog && deadline.is_none() {
             let sent = clock::now();
-            let renew = request.renew(request.lease, None);
+            let renew = request.renew(&link.speech, request.lease, None);
             let sent = link.send(number, What::FirstRenew { id, tag, sent }, renew);
             return self.follow(sent);
         }
         self.give(id);
     }
 
-    fn first_renewed(&mut self, id: u64, tag: u64, sent: Time, reply: RedisResult<Value>) {
+    fn first_renewed(&mut self, id: u64, tag: u64, sent: Time, reply: Result<Value, Error>) {
         let Some(entry) = self.entries.get_mut(&id).filter(|entry| entry.tag == tag) else {
             return;
         };
@@ -221,7 +218,7 @@ impl Actor {
         }
         match reply {
             Ok(_) => self.give(id),
-            Err(error) => self.refuse_grant(id, Error::from_redis(&error)),
+            Err(error) => self.refuse_grant(id, error),
         }
     }
 
@@ -265,12 +262,13 @@ impl Actor {
         let Some(mut entry) = self.remove(id) else {
             return;
         };
+        let keeps = self.keeps_at(&entry);
         let Phase::Asked(asked) = entry.phase else {
             return;
         };
         let request = &entry.request;
         let token = asked.token.unwrap_or(0);
-        let deadline = asked.deadline.filter(|_| !request.watchdog);
+        let deadline = asked.deadline.filter(|_| keeps || !request.watchdog);
         let state = Arc::new(State::new(deadline));
         let hold = Hold::new(id, Arc::clone(request), token, session, Arc::clone(&state));
         let held = Held {
@@ -279,6 +277,9 @@ impl Actor {
             lease: request.lease,
             until: request.max.map(|max| clock::now() + max),
             regained: false,
+            renew_at: deadline
+                .filter(|_| keeps)
+                .map(|at| at - request.lease * 2 / 3),
         };
         self.by_tag.insert(entry.tag, id);
         entry.phase = Phase::Held(held);
@@ -292,13 +293,12 @@ impl Actor {
         id: u64,
         lease: Duration,
         sent: Time,
-        reply: RedisResult<Value>,
+        reply: Result<Value, Error>,
     ) -> Result<u64, Error> {
         let reply = match reply {
             Ok(Value::Int(reply)) => u64::try_from(reply).unwrap_or(0),
             Ok(_) => 0,
             Err(error) => {
-                let error = Error::from_redis(&error);
                 if let Error::Lost(reason) = error {
                     self.lose(id, reason);
                 }
@@ -314,7 +314,9 @@ impl Actor {
             && let Phase::Held(held) = &mut entry.phase
         {
             held.lease = lease;
-            if !entry.request.watchdog {
+            if held.renew_at.is_some() {
+                held.keep(sent, lease);
+            } else if held.state.deadline().is_some() {
                 held.state.set_deadline(Some(sent + lease));
             }
         }
@@ -325,14 +327,19 @@ impl Actor {
         Ok(reply)
     }
 
-    fn release_replied(&mut self, id: u64, reply: RedisResult<Value>) {
+    fn release_replied(&mut self, id: u64, reply: Result<Value, Error>) {
         let Some(entry) = self.entries.get_mut(&id) else {
             return;
         };
         let Phase::Released(released) = &mut entry.phase else {
             return;
         };
-        let end = reply.map(drop).map_err(|error| Error::from_redis(&error));
+        let held = i64::try_from(entry.request.keys.len()).unwrap_or(i64::MAX);
+        let end = match reply {
+            // Of several locks: not all of them were held.
+            Ok(Value::Int(n)) if held > 1 && n < held => Err(Error::Lost(Reason::Deleted)),
+            reply => reply.map(drop),
+        };
         released.end.get_or_insert(end);
         if !entry.regains {
             self.released(id);
@@ -376,9 +383,13 @@ impl Actor {
             PushKind::Disconnection => self.disconnected(node, "the connection was closed"),
             PushKind::SUnsubscribe => self.disconnected(node, "the slot of the channel has moved"),
             PushKind::Message | PushKind::SMessage => {
-                if let Some(Value::BulkString(text)) = push.data.get(1) {
-                    let text = String::from_utf8_lossy(text).into_owned();
-                    self.notified(node, &text);
+                if let [Value::BulkString(channel), Value::BulkString(text)] = &push.data[..] {
+                    let link = self.nodes.get(node).and_then(|node| node.link.as_ref());
+                    if link.is_some_and(|link| link.channel.as_bytes() == channel) {
+                        self.notified(node, &String::from_utf8_lossy(text));
+                    } else {
+                        self.heard(node, &String::from_utf8_lossy(channel));
+                    }
                 }
             }
             _ => {}
@@ -412,5 +423,13 @@ impl Actor {
             "lost" => self.notified_lost(id, node, Reason::from_word(rest)),
             _ => {}
         }
+    }
+}
+
+/// Whether the server does not know any more what it was spoken to by. It did nothing then.
+fn is_gone(link: &Link, error: &Error) -> bool {
+    match link.speech.has_module() {
+        true => error.is_unknown_command(),
+        false => error.is_unknown_function(),
     }
 }

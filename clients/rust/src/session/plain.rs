@@ -1,0 +1,266 @@
+//! Asking at a server without the module: by tries, on a message that the lock may be free, when
+//! the lease that is in the way can be over, and now and then, for messages can be lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::Value;
+
+use crate::clock::{self, Time};
+use crate::error::Error;
+use crate::finding;
+use crate::request::{Request, Wait};
+
+use super::actor::{Actor, What};
+use super::direct::Sent;
+use super::entry::{Asked, Entry, Phase};
+use super::line::{Changes, Kind};
+
+/// Who has waited for so long takes a place in the lock's queue: nobody starves.
+const TURN: Duration = Duration::from_millis(100);
+/// For how long it stands when it is not renewed.
+const PLACE_MS: u64 = 2000;
+/// Whether the module has come.
+pub(super) const MODULE_ASKED: Duration = Duration::from_secs(60);
+
+impl Actor {
+    fn asked(&mut self, id: u64) -> Option<(&mut Asked, Arc<Request>, usize)> {
+        let entry = self.entries.get_mut(&id)?;
+        match &mut entry.phase {
+            Phase::Asked(asked) => Some((asked, Arc::clone(&entry.request), entry.node)),
+            _ => None,
+        }
+    }
+
+    /// Who waits does so in a line, of which the first tries.
+    pub fn try_once(&mut self, id: u64) -> Option<Sent> {
+        let now = clock::now();
+        let (asked, request, number) = self.asked(id)?;
+        let (since, left) = (asked.since, asked.left(request.wait, now));
+        // What is granted is confirmed; what is under way is waited for.
+        if asked.token.is_some() {
+            return None;
+        }
+        let look = now + request.lease / 2;
+        if asked.reply.is_some() {
+            self.look_at(id, Some(look));
+            return None;
+        }
+        asked.is_last = left.is_none();
+        let is_last = left.is_none();
+        let link = self.nodes.get_mut(number)?.link.as_mut()?;
+        let mut place = None;
+        if let (Wait::For(_) | Wait::Forever, kind) = (request.wait, Kind::of(&request)) {
+            if link.lines.enter(&kind, id) {
+                // A place that is left when the time is over is for whoever comes next in the line.
+                let stays = !is_last || link.lines.many_in(&kind) > 1;
+                let has_turn = kind.has_places() && now - since >= TURN && stays;
+                place = Some((link.lines.place(&kind), if has_turn { PLACE_MS } else { 0 }));
+            } else if !is_last {
+                let end = end_of(since, request.wait);
+                self.look_at(id, end);
+                return None;
+            }
+        }
+        request.own_owner();
+        self.last_tag += 1;
+        let tag = self.last_tag;
+        let place = place.as_ref().map(|(name, ms)| (name.as_str(), *ms));
+        let command = request.attempt(&link.speech, place);
+        let sent = link.send(number, What::Acquire { id, tag }, command);
+        let entry = self.entries.get_mut(&id)?;
+        entry.tag = tag;
+        if let Phase::Asked(asked) = &mut entry.phase {
+            (asked.sent, asked.was_sent) = (now, true);
+            asked.reply = Some(sent.reply.clone());
+        }
+        // The task that takes the reply may be blocked.
+        self.look_at(id, Some(look));
+        Some(sent)
+    }
+
+    /// `said`: what is left of the lease that is in the way, in ms, and how many places are before
+    /// the own one; -1 where there is none.
+    pub fn still_taken(&mut self, id: u64, said: &[Value]) {
+        let Some((asked, request, number)) = self.asked(id) else {
+            return;
+        };
+        let (left, ahead) = match said {
+            [Value::Int(left), Value::Int(ahead)] => (*left, *ahead),
+            _ => (-1, -1),
+        };
+        let has_place = ahead >= 0;
+        // Of one that is refused nothing is there but its place.
+        asked.was_sent = has_place;
+        if asked.is_last {
+            return self.not_acquired(id);
+        }
+        let (since, more) = (asked.since, std::mem::take(&mut asked.more));
+        let kind = Kind::of(&request);
+        let Some(link) = self.nodes.get_mut(number).and_then(|n| n.link.as_mut()) else {
+            return;
+        };
+        if let Some(line) = link.lines.line(&kind) {
+            line.has_place = has_place;
+        }
+        let changes = link.lines.hear(&kind);
+        let is_new = !changes.subscribe.is_empty();
+        self.tell(number, changes);
+        if is_new || more {
+            // It may have become free before it was heard.
+            return self.ask_again(id);
+        }
+        let now = clock::now();
+        let mut pause = vary(Duration::from_millis(if has_place { 500 } else { 700 }));
+        if let Some(first) = TURN.checked_sub(now - since)
+            && kind.has_places()
+        {
+            let first = match kind.is_of_permits() {
+                true => first.min(vary(Duration::from_millis(70))),
+                false => first,
+            };
+            pause = pause.min(first);
+        }
+        if let Ok(left) = u64::try_from(left)
+            && ahead <= 0
+        {
+            pause = pause.min(Duration::from_millis(left.max(1)));
+        }
+        let end = end_of(since, request.wait).unwrap_or(Time::MAX);
+        self.look_at(id, Some(end.min(now + pause)));
+    }
+
+    /// When this request is looked at next.
+    fn look_at(&mut self, id: u64, again: Option<Time>) {
+        let Some(entry) = self.entries.get_mut(&id) else {
+            return;
+        };
+        let before = entry.due(self.timeout);
+        if let Phase::Asked(asked) = &mut entry.phase {
+            asked.again = again;
+        }
+        let after = entry.due(self.timeout);
+        if let Some(before) = before {
+            self.due.remove(&(before, id));
+        }
+        self.due.extend(after.map(|after| (after, id)));
+    }
+
+    /// By a message: the lock may be free, or it is the turn of the place.
+    pub fn heard(&mut self, number: usize, channel: &str) {
+        let link = self.nodes.get(number).and_then(|node| node.link.as_ref());
+        let firsts = link.map(|link| link.lines.firsts(channel));
+        for id in firsts.into_iter().flatten() {
+            match self.asked(id) {
+                // It may have been said before.
+                Some((asked, ..)) if asked.reply.is_some() => asked.more = true,
+                _ => self.ask_again(id),
+            }
+        }
+    }
+
+    /// A channel could not be heard.
+    pub fn not_heard(&mut self, number: usize, channel: &str, error: &Error) {
+        let link = self.nodes.get(number).and_then(|node| node.link.as_ref());
+        let Some(link) = link else { return };
+        let kinds = link.lines.kinds(channel);
+        let ids: Vec<u64> = kinds
+            .iter()
+            .flat_map(|kind| link.lines.all_in(kind))
+            .collect();
+        for id in ids {
+            self.refused(id, error.clone());
+        }
+    }
+
+    /// It waits no more, or not here: the next of its line begins.
+    pub fn leave_line(&mut self, request: &Request, number: usize, id: u64) {
+        if request.wait == Wait::Once {
+            return;
+        }
+        let link = self.nodes.get_mut(number).and_then(|n| n.link.as_mut());
+        let Some(link) = link.filter(|link| !link.speech.has_module()) else {
+            return;
+        };
+        let next = link.lines.leave(&Kind::of(request), id, clock::now());
+        if let Some(next) = next.filter(|_| !self.closed) {
+            self.ask_again(next);
+        }
+    }
+
+    pub fn look_after_lines(&mut self, number: usize, now: Time) {
+        let Some(node) = self.nodes.get_mut(number) else {
+            return;
+        };
+        let asks = node.ask_at <= now;
+        if asks {
+            node.ask_at = now + MODULE_ASKED;
+        }
+        let Some(link) = &mut node.link else { return };
+        let changes = match link.lines.wake() {
+            Some(at) if at <= now => link.lines.tidy(now),
+            _ => Changes::default(),
+        };
+        self.tell(number, changes);
+        if asks {
+            self.ask_for_module(number, true);
+        }
+    }
+
+    fn ask_for_module(&mut self, number: usize, first: bool) {
+        let link = self.nodes.get(number).and_then(|node| node.link.as_ref());
+        let question = if first {
+            finding::first()
+        } else {
+            finding::second()
+        };
+        let sent = link.map(|link| link.send(number, What::HasModule { first }, question));
+        sent.into_iter().for_each(|sent| self.follow(sent));
+    }
+
+    /// With the module everything goes on by a new connection.
+    pub fn module_answered(&mut self, number: usize, first: bool, reply: &Result<Value, Error>) {
+        match finding::has_module(reply) {
+            Some(true) => self.disconnected(number, "the server has the module now"),
+            None if first => self.ask_for_module(number, false),
+            _ => {}
+        }
+    }
+
+    fn tell(&mut self, number: usize, changes: Changes) {
+        let link = self.nodes.get(number).and_then(|node| node.link.as_ref());
+        let Some(link) = link else { return };
+        let mut sent = Vec::new();
+        for channel in changes.subscribe {
+            let command = link.subscription(true, &channel);
+            sent.push(link.send(number, What::Subscribe { channel }, command));
+        }
+        for channel in changes.unsubscribe {
+            let command = link.subscription(false, &channel);
+            sent.push(link.send(number, What::Unsubscribe, command));
+        }
+        sent.into_iter().for_each(|one| self.follow(one));
+    }
+
+    /// Whether holds with watchdog at this node are kept by this session.
+    pub fn keeps_at(&self, entry: &Entry) -> bool {
+        let link = self
+            .nodes
+            .get(entry.node)
+            .and_then(|node| node.link.as_ref());
+        entry.request.watchdog && link.is_some_and(|link| !link.speech.has_module())
+    }
+}
+
+fn end_of(since: Time, wait: Wait) -> Option<Time> {
+    match wait {
+        Wait::For(time) => since.checked_add(time),
+        Wait::Once | Wait::Forever => None,
+    }
+}
+
+/// Up to a fifth more or less, so that many do not come together.
+fn vary(time: Duration) -> Duration {
+    let random = uuid::Uuid::new_v4().as_u128() % 1000;
+    time.mul_f64(0.8 + random as f64 / 2500.0)
+}
