@@ -11,7 +11,7 @@ use crate::backend::Backend;
 use crate::clock::at_most_far;
 use crate::error::Error;
 use crate::job::Job;
-use crate::session::Session;
+use crate::session::{Options, Session};
 use crate::slots::slot;
 
 /// The locks of one server, or of a cluster: make it once for each process and clone it.
@@ -38,9 +38,7 @@ pub struct Locks {
 struct Shared {
     /// The one server, or nodes of the cluster.
     clients: Vec<Client>,
-    is_cluster: bool,
-    needs_module: bool,
-    timeout: Duration,
+    options: Options,
     /// Of the process that this was made in, and of one that was forked from it.
     sessions: [OnceLock<(u32, Session)>; 2],
     process: u32,
@@ -92,11 +90,19 @@ impl Locks {
     }
 
     fn over(clients: Vec<Client>, is_cluster: bool, timeout: Duration) -> Self {
-        let shared = Shared {
-            clients,
+        let options = Options {
             is_cluster,
             needs_module: false,
+            asks_again: Duration::from_secs(60),
             timeout: at_most_far(timeout),
+        };
+        Self::with(clients, options)
+    }
+
+    fn with(clients: Vec<Client>, options: Options) -> Self {
+        let shared = Shared {
+            clients,
+            options,
             sessions: Default::default(),
             process: std::process::id(),
         };
@@ -115,17 +121,17 @@ impl Locks {
     /// # drop(locks); Ok(()) }
     /// ```
     pub fn require_module(self) -> Self {
-        let Shared {
-            clients,
-            is_cluster,
-            timeout,
-            ..
-        } = &*self.shared;
-        let mut locks = Self::over(clients.clone(), *is_cluster, *timeout);
-        if let Some(shared) = Arc::get_mut(&mut locks.shared) {
-            shared.needs_module = true;
-        }
-        locks
+        let mut options = self.shared.options;
+        options.needs_module = true;
+        Self::with(self.shared.clients.clone(), options)
+    }
+
+    /// For tests: how often a server without the module is asked whether it has come.
+    #[doc(hidden)]
+    pub fn ask_again_every(self, asks_again: Duration) -> Self {
+        let mut options = self.shared.options;
+        options.asks_again = asks_again;
+        Self::with(self.shared.clients.clone(), options)
     }
 
     /// What the server has, once there was a connection to it; of a cluster what the node has that
@@ -137,7 +143,7 @@ impl Locks {
     /// In a cluster several keys lie in one slot.
     pub(crate) fn check(&self, keys: &[String]) -> Result<(), Error> {
         let slots = keys.windows(2).map(|pair| (slot(&pair[0]), slot(&pair[1])));
-        if self.shared.is_cluster && slots.into_iter().any(|(one, other)| one != other) {
+        if self.shared.options.is_cluster && slots.into_iter().any(|(one, other)| one != other) {
             let text = "keys that are taken together lie in one slot: give them one {tag}";
             return Err(Error::Argument(text.into()));
         }
@@ -194,9 +200,7 @@ impl Locks {
     pub(crate) fn session(&self) -> Result<&Session, Error> {
         let Shared {
             clients,
-            is_cluster,
-            needs_module,
-            timeout,
+            options,
             sessions: [first, forked],
             process,
         } = &*self.shared;
@@ -205,8 +209,7 @@ impl Locks {
         let (process, session) = match session.get() {
             Some(session) => session,
             None => {
-                let kind = (*is_cluster, *needs_module);
-                let new = Session::start(clients, kind, *timeout)?;
+                let new = Session::start(clients, *options)?;
                 session.get_or_init(|| (me, new))
             }
         };

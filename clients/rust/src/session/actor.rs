@@ -22,7 +22,7 @@ use super::entry::{Entry, Phase};
 use super::link::Event;
 use super::node::Node;
 use super::pending::PendingCommand;
-use super::{Answer, End, Session, Shared};
+use super::{Answer, End, Options, Session, Shared};
 
 /// Which command a reply belongs to.
 pub(super) enum What {
@@ -91,8 +91,7 @@ pub(super) struct Actor {
     pub cluster: Option<Cluster>,
     pub is_connected: Arc<AtomicBool>,
     pub backend: Arc<AtomicU8>,
-    /// Nothing but the module will do.
-    pub needs_module: bool,
+    pub options: Options,
 
     pub entries: HashMap<u64, Entry>,
     pub by_tag: HashMap<u64, u64>,
@@ -116,15 +115,10 @@ pub(super) struct Actor {
 }
 
 impl Actor {
-    pub fn new(
-        clients: Vec<Client>,
-        (is_cluster, needs_module): (bool, bool),
-        timeout: Duration,
-        runtime: Handle,
-        me: Weak<Shared>,
-    ) -> Self {
+    pub fn new(clients: Vec<Client>, options: Options, runtime: Handle, me: Weak<Shared>) -> Self {
         let (mut nodes, mut cluster) = (Vec::new(), None);
-        if is_cluster {
+        let timeout = options.timeout;
+        if options.is_cluster {
             cluster = Some(Cluster::new(clients));
         } else {
             nodes.extend(
@@ -144,7 +138,7 @@ impl Actor {
             cluster,
             is_connected: Arc::default(),
             backend: Arc::default(),
-            needs_module,
+            options,
             entries: HashMap::new(),
             by_tag: HashMap::new(),
             last_tag: 0,

@@ -12,7 +12,6 @@ use super::direct::Way;
 use super::entry::{Entry, Phase};
 use super::link::Link;
 use super::node::{NOWHERE, Node};
-use super::plain::MODULE_ASKED;
 
 impl Actor {
     /// By the server's message.
@@ -142,7 +141,12 @@ impl Actor {
                 return self.read_slots();
             }
         }
-        let open = Link::open(node.client.clone(), self.timeout, tag, self.needs_module);
+        let open = Link::open(
+            node.client.clone(),
+            self.timeout,
+            tag,
+            self.options.needs_module,
+        );
         node.connecting = Some(self.runtime.spawn(open));
     }
 
@@ -234,7 +238,7 @@ impl Actor {
         node.backend = Some(link.speech.backend);
         node.ask_at = match link.speech.has_module() {
             true => Time::MAX,
-            false => clock::now() + MODULE_ASKED,
+            false => clock::now() + self.options.asks_again,
         };
         node.link = Some(link);
         node.wanted = false;

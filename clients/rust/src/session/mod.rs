@@ -49,6 +49,17 @@ pub(crate) use thread::runtime;
 
 type Answer<T> = oneshot::Sender<Result<T, Error>>;
 
+/// What the program says of its server or servers.
+#[derive(Clone, Copy)]
+pub(crate) struct Options {
+    pub is_cluster: bool,
+    /// Nothing but the module will do.
+    pub needs_module: bool,
+    /// How often it is asked whether the module has come.
+    pub asks_again: Duration,
+    pub timeout: Duration,
+}
+
 /// What the program's side and the session's task both have.
 struct Shared {
     actor: Mutex<Actor>,
@@ -108,18 +119,13 @@ impl Drop for End {
 
 impl Session {
     /// With seeds of a cluster, or the one server.
-    pub fn start(
-        clients: &[Client],
-        (is_cluster, needs_module): (bool, bool),
-        timeout: Duration,
-    ) -> Result<Self, Error> {
+    pub fn start(clients: &[Client], options: Options) -> Result<Self, Error> {
         let clients: Result<Vec<_>, _> = clients.iter().map(link::in_resp3).collect();
         let clients = clients.map_err(|error| Error::from_redis(&error))?;
         let runtime = runtime()?;
         let shared = Arc::new_cyclic(|shared| {
             let runtime = runtime.clone();
-            let kind = (is_cluster, needs_module);
-            let actor = Actor::new(clients, kind, timeout, runtime, shared.clone());
+            let actor = Actor::new(clients, options, runtime, shared.clone());
             Shared {
                 backend: Arc::clone(&actor.backend),
                 connected: Arc::clone(&actor.is_connected),
@@ -134,6 +140,7 @@ impl Session {
         });
         shared.with(|actor| actor.end = Arc::downgrade(&end));
         runtime.spawn(actor::run(shared));
+        let timeout = options.timeout;
         Ok(Self { end, timeout })
     }
 

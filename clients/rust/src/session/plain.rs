@@ -20,8 +20,6 @@ use super::line::{Changes, Kind};
 const TURN: Duration = Duration::from_millis(100);
 /// For how long it stands when it is not renewed.
 const PLACE_MS: u64 = 2000;
-/// Whether the module has come.
-pub(super) const MODULE_ASKED: Duration = Duration::from_secs(60);
 
 impl Actor {
     fn asked(&mut self, id: u64) -> Option<(&mut Asked, Arc<Request>, usize)> {
@@ -194,7 +192,7 @@ impl Actor {
         };
         let asks = node.ask_at <= now;
         if asks {
-            node.ask_at = now + MODULE_ASKED;
+            node.ask_at = now + self.options.asks_again;
         }
         let Some(link) = &mut node.link else { return };
         let changes = match link.lines.wake() {

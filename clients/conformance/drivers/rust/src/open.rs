@@ -15,8 +15,24 @@ impl World {
             (Some(timeout), true) => Locks::cluster_with_timeout([client], timeout),
             (None, true) => Locks::cluster([client]),
         };
+        let locks = match text(request, "backend").as_str() {
+            "" => locks,
+            _ => locks.require_module(),
+        };
+        let locks = match duration(request, "ask_again_ms") {
+            Some(time) => locks.ask_again_every(time),
+            None => locks,
+        };
         self.names().locks.insert(text(request, "locks"), locks);
         Ok(json!({}))
+    }
+}
+
+impl World {
+    pub fn backend(&self, request: &Value) -> Answer {
+        let locks = self.names().locks.get(&text(request, "locks")).cloned();
+        let backend = locks.and_then(|locks| locks.backend());
+        Ok(json!({"backend": backend.map(|backend| backend.as_str())}))
     }
 }
 

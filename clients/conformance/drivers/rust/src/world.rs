@@ -65,9 +65,10 @@ impl World {
         match text(request, "do").as_str() {
             "hello" => Ok(json!({"client": "rust", "needs": [
                 "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "quorum",
-                "cluster", "callback", "threads",
+                "cluster", "callback", "threads", "backend",
             ]})),
             "open" => self.open(request).and(done),
+            "backend" => self.backend(request),
             "acquire" if self.names().quorums.contains_key(&text(request, "locks")) => {
                 self.acquire_by_quorum(request, cancelled).await
             }
