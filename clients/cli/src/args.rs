@@ -24,10 +24,22 @@ pub struct Cli {
     )]
     #[arg(hide_env_values = true)]
     pub url: String,
+    /// What the server has to have: its module rlock, or any, also none
+    ///
+    /// Without the module `run`, `who`, `watch` and `force` go by a function library, which
+    /// rlock loads; `ls`, `waiters` and `top` need the module.
+    #[arg(long, global = true, value_enum, default_value_t = Backend::Any)]
+    pub backend: Backend,
     #[command(flatten)]
     pub tls: Tls,
     #[command(subcommand)]
     pub task: Task,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Backend {
+    Any,
+    Module,
 }
 
 /// For rediss://. With one of these host:port is an address over TLS too.

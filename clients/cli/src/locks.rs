@@ -1,6 +1,7 @@
 //! Locks, holders and waiters as the server describes them.
 
 use redis::{Cmd, cmd};
+use rlock_client::library::Speech;
 use serde_json::{Value as Json, json};
 
 use crate::exit::Failure;
@@ -37,8 +38,8 @@ pub struct Waiter {
     pub permits: Option<u64>,
 }
 
-pub fn info(key: &str) -> Cmd {
-    cmd("RLOCK.INFO").arg(key).clone()
+pub fn info(speech: &Speech, key: &str) -> Cmd {
+    speech.call("info", &[key.to_owned()], &[])
 }
 
 pub fn waiters(key: &str) -> Cmd {
@@ -60,7 +61,8 @@ impl Lock {
     }
 
     pub fn ask(server: &mut Server, key: &str) -> Result<Self, Failure> {
-        Ok(Self::of(server.ask(&info(key))?))
+        let speech = server.speech()?;
+        Ok(Self::of(server.ask(&info(&speech, key))?))
     }
 
     pub fn json(&self, key: &str) -> Json {

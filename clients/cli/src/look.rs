@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write, stderr, stdin};
 use std::process::ExitCode;
 
 use redis::cmd;
+use rlock_client::library::QUEUE;
 
 use crate::args::{Force, Ls};
 use crate::exit::{Failure, NOTHING, Outcome, REFUSED};
@@ -26,6 +27,7 @@ fn ms(time: std::time::Duration) -> u64 {
 }
 
 pub fn ls(server: &mut Server, wanted: &Ls) -> Outcome {
+    server.needs_module("rlock ls")?;
     let mut cursor = "0".to_owned();
     let mut rows = Vec::new();
     loop {
@@ -114,6 +116,7 @@ pub fn who(server: &mut Server, key: &str, json: bool) -> Outcome {
 }
 
 pub fn waiters(server: &mut Server, key: &str, json: bool) -> Outcome {
+    server.needs_module("rlock waiters")?;
     let waiters = Waiter::ask(server, key)?;
     if json {
         for waiter in &waiters {
@@ -137,8 +140,11 @@ pub fn waiters(server: &mut Server, key: &str, json: bool) -> Outcome {
 }
 
 pub fn force(server: &mut Server, wanted: &Force) -> Outcome {
-    let mut ask = cmd("RLOCK.FORCE");
-    ask.arg(&wanted.key);
+    if wanted.token.is_some() {
+        server.needs_module("rlock force --token")?;
+    }
+    let speech = server.speech()?;
+    let mut ask = speech.call("force", std::slice::from_ref(&wanted.key), QUEUE);
     if let Some(owner) = &wanted.owner {
         ask.arg("IFOWNER").arg(owner);
     } else if let Some(token) = wanted.token {

@@ -65,15 +65,15 @@ fn enough_descriptors(cli: &Cli) -> Result<(), Failure> {
 fn perform(cli: &Cli) -> Outcome {
     rlock_client::name_connections(server::NAME);
     let client = || server::client(&cli.url, &cli.tls);
-    let connect = || Server::connect(&client()?);
+    let connect = || Server::connect(&client()?, cli.backend);
     match &cli.task {
         Task::Run(wanted) => run::run(cli, wanted),
         Task::Ls(wanted) => look::ls(&mut connect()?, wanted),
         Task::Who { key, json } => look::who(&mut connect()?, key, *json),
         Task::Waiters { key, json } => look::waiters(&mut connect()?, key, *json),
-        Task::Top(wanted) => top::top(&client()?, wanted),
+        Task::Top(wanted) => top::top(&client()?, cli.backend, wanted),
         Task::Force(wanted) => look::force(&mut connect()?, wanted),
-        Task::Watch { key } => watch::watch(&client()?, key),
+        Task::Watch { key } => watch::watch(&client()?, cli.backend, key),
         Task::Completion { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "rlock", &mut text);

@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use redis::{Client, ClientTlsConfig, Cmd, Connection, ProtocolVersion, TlsCertificates, Value};
 
-use crate::args::Tls;
+use rlock_client::Error;
+use rlock_client::finding::{self, Finding, Next};
+use rlock_client::library::Speech;
+
+use crate::args::{Backend, Tls};
 use crate::exit::Failure;
 
 /// How CLIENT LIST shows `rlock`.
@@ -92,20 +96,65 @@ fn pem(option: &str, file: &Path) -> Result<Vec<u8>, Failure> {
     }
 }
 
-pub struct Server(Connection);
+pub struct Server {
+    connection: Connection,
+    backend: Backend,
+    /// Once it is known.
+    speech: Option<Speech>,
+}
 
 impl Server {
-    pub fn connect(client: &Client) -> Result<Self, Failure> {
+    pub fn connect(client: &Client, backend: Backend) -> Result<Self, Failure> {
         let mut connection = client.get_connection_with_timeout(PATIENCE)?;
         connection.set_read_timeout(Some(PATIENCE))?;
         connection.set_write_timeout(Some(PATIENCE))?;
         // Who may not say so goes on without.
         _ = name().query::<Value>(&mut connection);
-        Ok(Self(connection))
+        Ok(Self {
+            connection,
+            backend,
+            speech: None,
+        })
     }
 
     pub fn ask(&mut self, command: &Cmd) -> Result<Value, Failure> {
-        Ok(command.query::<Value>(&mut self.0)?.extract_error()?)
+        let reply = command.query::<Value>(&mut self.connection);
+        Ok(reply?.extract_error()?)
+    }
+
+    /// How it is spoken to. Where it has no module the library is loaded.
+    pub fn speech(&mut self) -> Result<Speech, Failure> {
+        if let Some(speech) = &self.speech {
+            return Ok(speech.clone());
+        }
+        let speech = self.find(self.backend == Backend::Module)?;
+        self.speech = Some(speech.clone());
+        Ok(speech)
+    }
+
+    /// `task`, such as `rlock ls`, is nothing that the library could do.
+    pub fn needs_module(&mut self, task: &str) -> Result<(), Failure> {
+        match self.find(true) {
+            Ok(_) => Ok(()),
+            Err(error @ Error::Refused { .. }) => {
+                let failure = Failure::from(error);
+                let text = format!("{task} needs the module: {}", failure.text);
+                Err(Failure::new(failure.code, text))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn find(&mut self, needs_module: bool) -> Result<Speech, Error> {
+        let mut finding = Finding::new(false, needs_module);
+        let mut question = finding::first();
+        loop {
+            let reply = question.query::<Value>(&mut self.connection);
+            match finding.next(finding::reply(reply))? {
+                Next::Found(speech) => return Ok(speech),
+                Next::Ask(next) => question = next,
+            }
+        }
     }
 
     /// `INFO rlock` and others: by name.

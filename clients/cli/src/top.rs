@@ -8,7 +8,7 @@ use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers, poll, read};
 use crossterm::{cursor, execute, queue, style, terminal};
 use redis::{Client, cmd};
 
-use crate::args::Top;
+use crate::args::{Backend, Top};
 use crate::exit::{Failure, Outcome};
 use crate::locks::{Lock, short};
 use crate::server::{Fields, Server};
@@ -22,8 +22,9 @@ struct Counts {
     released: u64,
 }
 
-pub fn top(client: &Client, wanted: &Top) -> Outcome {
-    let mut server = Server::connect(client)?;
+pub fn top(client: &Client, backend: Backend, wanted: &Top) -> Outcome {
+    let mut server = Server::connect(client, backend)?;
+    server.needs_module("rlock top")?;
     if wanted.once || !stdout().is_terminal() {
         let (text, _) = look(&mut server, client, wanted.count, None)?;
         crate::say(text.trim_end())?;
@@ -42,7 +43,7 @@ pub fn top(client: &Client, wanted: &Top) -> Outcome {
                 before = Some(now);
                 draw(&text)?;
             }
-            Err(_) => match Server::connect(client) {
+            Err(_) => match Server::connect(client, backend) {
                 Ok(new) => {
                     (server, before) = (Some(new), None);
                     continue;

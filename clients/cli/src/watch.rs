@@ -3,22 +3,26 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, Value, cmd};
+use rlock_client::finding::{self, Finding};
+use rlock_client::library::Speech;
 use tokio::sync::mpsc::unbounded_channel;
 
+use crate::args::Backend;
 use crate::complain::complain;
 use crate::exit::{Failure, Outcome, UNREACHABLE};
 use crate::locks::{Holder, Lock, info, short};
 use crate::server::{Fields, PATIENCE};
 use crate::table::plain;
 
-pub fn watch(client: &Client, key: &str) -> Outcome {
+pub fn watch(client: &Client, backend: Backend, key: &str) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let end = runtime.block_on(async {
         tokio::select! {
-            end = follow(client, key) => end,
+            end = follow(client, backend, key) => end,
             _ = tokio::signal::ctrl_c() => Ok(ExitCode::SUCCESS),
         }
     });
@@ -26,7 +30,7 @@ pub fn watch(client: &Client, key: &str) -> Outcome {
     end
 }
 
-async fn follow(client: &Client, key: &str) -> Outcome {
+async fn follow(client: &Client, backend: Backend, key: &str) -> Outcome {
     let (sender, mut pushes) = unbounded_channel();
     let config = AsyncConnectionConfig::new()
         .set_push_sender(sender)
@@ -38,6 +42,7 @@ async fn follow(client: &Client, key: &str) -> Outcome {
     _ = crate::server::name()
         .query_async::<Value>(&mut connection)
         .await;
+    let mut speech = speech(&mut connection, backend).await?;
     // Who may not ask counts as one without events.
     let config = cmd("CONFIG")
         .arg("GET")
@@ -45,12 +50,15 @@ async fn follow(client: &Client, key: &str) -> Outcome {
         .clone();
     let config: redis::RedisResult<Value> = config.query_async(&mut connection).await;
     let flags = Fields::of(config.unwrap_or(Value::Nil)).text("notify-keyspace-events");
-    let has_events = flags.contains('K') && flags.contains(['d', 'A']);
+    let sends = flags.contains('K') && flags.contains(['d', 'A']);
+    let has_events = sends && speech.has_module();
     if has_events {
         let db = client.get_connection_info().redis_settings().db();
         connection
             .subscribe(format!("__keyspace@{db}__:{key}"))
             .await?;
+    } else if !speech.has_module() {
+        complain("the server has no module that would send events; looking ten times a second");
     } else {
         complain(
             "the server sends no events of its locks (CONFIG SET notify-keyspace-events Kd); \
@@ -60,7 +68,15 @@ async fn follow(client: &Client, key: &str) -> Outcome {
     let mut tick = tokio::time::interval(Duration::from_millis(100));
     let mut seen = Seen::default();
     loop {
-        let lock: Value = info(key).query_async(&mut connection).await?;
+        let reply = info(&speech, key).query_async(&mut connection).await;
+        let lock = match finding::reply(reply) {
+            // Somebody has flushed the functions.
+            Err(error) if error.is_unknown_function() => {
+                speech = self::speech(&mut connection, backend).await?;
+                continue;
+            }
+            lock => lock?,
+        };
         // The events before this reply come first.
         while let Ok(push) = pushes.try_recv() {
             event(push)?;
@@ -71,6 +87,15 @@ async fn follow(client: &Client, key: &str) -> Outcome {
             _ = tick.tick() => {}
         }
     }
+}
+
+async fn speech(
+    connection: &mut MultiplexedConnection,
+    backend: Backend,
+) -> Result<Speech, Failure> {
+    let finding = Finding::new(false, backend == Backend::Module);
+    let first = finding::first().query_async(connection).await;
+    Ok(finding::find(connection, finding, first).await?)
 }
 
 fn gone() -> Failure {

@@ -122,7 +122,8 @@ impl Error {
     }
 
     /// Whether the server has no library, or not any more: nothing was done.
-    pub(crate) fn is_unknown_function(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_unknown_function(&self) -> bool {
         let Self::Refused { code, text } = self else {
             return false;
         };

@@ -19,7 +19,7 @@ use rlock_client::clock::now;
 use rlock_client::{Error, Locks, Quorum};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::args::{Cli, Run, Wait};
+use crate::args::{Backend, Cli, Run, Wait};
 use crate::complain::complain;
 use crate::exit::{Failure, Outcome, USAGE};
 use crate::server;
@@ -118,7 +118,10 @@ type Asked = Result<Result<Lock, Error>, Ended>;
 
 async fn at_one(cli: &Cli, wanted: &Run, signals: &mut Signals) -> Asked {
     let client = server::client(&cli.url, &cli.tls).map_err(Ended::Failed)?;
-    let locks = Locks::new(client.clone());
+    let mut locks = Locks::new(client.clone());
+    if cli.backend == Backend::Module {
+        locks = locks.require_module();
+    }
     let job = locks.job();
     let mut ask = locks
         .acquire(&wanted.key)
@@ -164,7 +167,10 @@ async fn by_quorum(cli: &Cli, wanted: &Run, signals: &mut Signals) -> Asked {
     let clients = clients
         .collect::<Result<Vec<_>, _>>()
         .map_err(Ended::Failed)?;
-    let quorum = Quorum::new(clients);
+    let mut quorum = Quorum::new(clients);
+    if cli.backend == Backend::Module {
+        quorum = quorum.require_module();
+    }
     let mut ask = quorum.acquire(&wanted.key).lease(wanted.lease);
     ask = match wanted.wait {
         None => ask,

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use redis::Client;
 use redis::aio::MultiplexedConnection;
+use rlock_client::finding::{self, Finding, find};
+use rlock_client::library::Speech;
 use rlock_client::{Locks, Quorum};
 use tokio::time::sleep;
 
@@ -72,7 +74,7 @@ pub async fn waiting(wanted: &Run, place: Place<'_>) -> Infallible {
 }
 
 impl Place<'_> {
-    async fn text(&self, kept: &mut Option<MultiplexedConnection>, key: &str) -> String {
+    async fn text(&self, kept: &mut Option<Looking>, key: &str) -> String {
         match self {
             Self::Server { client, owner, .. } => {
                 let seen = look(client, kept, key, owner).await;
@@ -118,23 +120,37 @@ async fn connect(client: &Client) -> Result<MultiplexedConnection, Failure> {
     Ok(connection)
 }
 
+/// A connection, and how its server is spoken to.
+type Looking = (MultiplexedConnection, Speech);
+
 async fn look(
     client: &Client,
-    kept: &mut Option<MultiplexedConnection>,
+    kept: &mut Option<Looking>,
     key: &str,
     owner: &str,
 ) -> Result<String, Failure> {
-    let connection = match kept {
-        Some(connection) => connection,
-        None => kept.insert(connect(client).await?),
+    let (connection, speech) = match kept {
+        Some(looking) => looking,
+        None => {
+            let mut connection = connect(client).await?;
+            let first = finding::first().query_async(&mut connection).await;
+            let finding = Finding::new(false, false);
+            let speech = find(&mut connection, finding, first).await?;
+            kept.insert((connection, speech))
+        }
     };
-    let lock: redis::Value = info(key).query_async(connection).await?;
-    let queue: redis::Value = waiters(key).query_async(connection).await?;
-    let (lock, queue) = (Lock::of(lock), Waiter::all_of(queue));
-    let place = queue.iter().position(|waiter| waiter.owner == owner);
-    let place = place.map_or("asking".into(), |place| {
-        format!("{} of {} in the queue", place + 1, queue.len())
-    });
+    let lock: redis::Value = info(speech, key).query_async(connection).await?;
+    let lock = Lock::of(lock);
+    let mut place = "trying".to_owned();
+    // Without the module nobody knows who waits.
+    if speech.has_module() {
+        let queue: redis::Value = waiters(key).query_async(connection).await?;
+        let queue = Waiter::all_of(queue);
+        let found = queue.iter().position(|waiter| waiter.owner == owner);
+        place = found.map_or("asking".into(), |place| {
+            format!("{} of {} in the queue", place + 1, queue.len())
+        });
+    }
     let holders = match &lock.holders[..] {
         [] => lock.mode,
         [one] => {
