@@ -308,8 +308,8 @@ impl Actor {
 
     pub fn remove(&mut self, id: u64) -> Option<Entry> {
         let entry = self.entries.remove(&id)?;
-        if matches!(entry.phase, Phase::Asked(_)) {
-            self.leave_line(&entry.request, entry.node, id);
+        if let Phase::Asked(asked) = &entry.phase {
+            self.leave_line(&entry.request, entry.node, id, asked.token.is_some());
         }
         self.by_tag.remove(&entry.tag);
         self.releasing.remove(&id);

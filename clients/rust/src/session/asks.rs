@@ -146,7 +146,7 @@ impl Actor {
             entry.tag = 0;
             let (request, node) = (Arc::clone(&entry.request), entry.node);
             entry.node = NOWHERE;
-            self.leave_line(&request, node, id);
+            self.leave_line(&request, node, id, true);
             self.read_slots();
         }
     }

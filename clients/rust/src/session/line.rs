@@ -54,10 +54,10 @@ impl Kind {
 }
 
 #[derive(Default)]
-pub(super) struct Line {
+struct Line {
     waits: VecDeque<u64>,
     /// It has a place in the lock's queue.
-    pub has_place: bool,
+    has_place: bool,
     channels: HashSet<String>,
     /// When it goes.
     until: Option<Time>,
@@ -71,6 +71,15 @@ pub(super) struct Lines {
     in_cluster: bool,
     lines: HashMap<Kind, Line>,
     heard: HashMap<String, HashSet<Kind>>,
+}
+
+/// When somebody has left a line.
+#[derive(Default)]
+pub(super) struct Left {
+    /// Who is the first now, if that was it.
+    pub next: Option<u64>,
+    /// Nobody is there any more who could need its place.
+    pub place: bool,
 }
 
 /// What is to be said to the server.
@@ -109,13 +118,19 @@ impl Lines {
         })
     }
 
-    /// Who is the first now, if that was it.
-    pub fn leave(&mut self, kind: &Kind, id: u64, now: Time) -> Option<u64> {
-        let line = self.lines.get_mut(kind)?;
+    pub fn leave(&mut self, kind: &Kind, id: u64, now: Time) -> Left {
+        let Some(line) = self.lines.get_mut(kind) else {
+            return Left::default();
+        };
         let was_first = line.waits.front() == Some(&id);
         line.waits.retain(|&other| other != id);
         let next = line.waits.front().copied();
+        let mut left = Left {
+            next: next.filter(|_| was_first),
+            place: false,
+        };
         if next.is_none() {
+            left.place = std::mem::take(&mut line.has_place);
             if line.channels.is_empty() {
                 self.lines.remove(kind);
             } else {
@@ -127,11 +142,13 @@ impl Lines {
                 line.until = Some(now + kept);
             }
         }
-        next.filter(|_| was_first)
+        left
     }
 
-    pub fn line(&mut self, kind: &Kind) -> Option<&mut Line> {
-        self.lines.get_mut(kind)
+    pub fn set_place(&mut self, kind: &Kind, has_place: bool) {
+        if let Some(line) = self.lines.get_mut(kind) {
+            line.has_place = has_place;
+        }
     }
 
     pub fn all_in(&self, kind: &Kind) -> Vec<u64> {

@@ -7,7 +7,9 @@ use redis::Cmd;
 use crate::error::Error;
 use crate::request::{Request, Wait};
 
+use super::Answer;
 use super::actor::{Actor, What};
+use super::entry::Phase;
 use super::line::Kind;
 use super::link::Link;
 use super::node::NOWHERE;
@@ -24,6 +26,8 @@ pub(super) struct PendingCommand {
     pub open: u8,
     /// By one of those that have come.
     pub refused: bool,
+    /// Who waits for the release: the server had lost the functions.
+    pub to: Option<Answer<()>>,
 }
 
 impl PendingCommand {
@@ -89,6 +93,7 @@ impl Actor {
             sent: false,
             open: 0,
             refused: false,
+            to: None,
         });
         if node == NOWHERE {
             self.read_slots();
@@ -106,6 +111,8 @@ impl Actor {
             pending.refused = true;
             if error.is_elsewhere() {
                 pending.node = NOWHERE;
+            } else if let Some(to) = pending.to.take() {
+                self.after.push(Box::new(move || drop(to.send(Err(error)))));
             }
         }
         if pending.open > 0 {
@@ -117,8 +124,35 @@ impl Actor {
                 self.read_slots();
             }
         } else {
-            self.pending.remove(&id);
+            let pending = self.pending.remove(&id);
+            if let Some(to) = pending.and_then(|pending| pending.to) {
+                self.answer(to, Ok(()));
+            }
             self.ask_held_back();
         }
+    }
+
+    /// What the server was spoken to by is gone, or there is something better: everything goes on by
+    /// a new connection. Releases that are under way are made again, and waited for.
+    pub fn speak_anew(&mut self, number: usize, why: &str) {
+        let its = self
+            .entries
+            .iter_mut()
+            .filter(|(_, entry)| entry.node == number);
+        let mut again = Vec::new();
+        for (&id, entry) in its {
+            if let Phase::Released(released) = &mut entry.phase
+                && released.end.is_none()
+            {
+                again.push((id, Arc::clone(&entry.request), released.to.take()));
+            }
+        }
+        for (id, request, to) in again {
+            self.add_pending(id, request, number, false);
+            if let Some(pending) = self.pending.get_mut(&id) {
+                pending.to = to;
+            }
+        }
+        self.disconnected(number, why);
     }
 }

@@ -88,18 +88,17 @@ impl Actor {
             _ => (-1, -1),
         };
         let has_place = ahead >= 0;
-        // Of one that is refused nothing is there but its place.
-        asked.was_sent = has_place;
-        if asked.is_last {
-            return self.not_acquired(id);
-        }
+        // Of one that is refused the server knows nothing but the place of its line.
+        asked.was_sent = false;
+        let is_last = asked.is_last;
         let (since, more) = (asked.since, std::mem::take(&mut asked.more));
         let kind = Kind::of(&request);
         let Some(link) = self.nodes.get_mut(number).and_then(|n| n.link.as_mut()) else {
             return;
         };
-        if let Some(line) = link.lines.line(&kind) {
-            line.has_place = has_place;
+        link.lines.set_place(&kind, has_place);
+        if is_last {
+            return self.not_acquired(id);
         }
         let changes = link.lines.hear(&kind);
         let is_new = !changes.subscribe.is_empty();
@@ -171,8 +170,9 @@ impl Actor {
         }
     }
 
-    /// It waits no more, or not here: the next of its line begins.
-    pub fn leave_line(&mut self, request: &Request, number: usize, id: u64) {
+    /// It waits no more, or not here: the next of its line begins. `has_it`: the lock, and with that
+    /// no place any more.
+    pub fn leave_line(&mut self, request: &Arc<Request>, number: usize, id: u64, has_it: bool) {
         if request.wait == Wait::Once {
             return;
         }
@@ -180,9 +180,16 @@ impl Actor {
         let Some(link) = link.filter(|link| !link.speech.has_module()) else {
             return;
         };
-        let next = link.lines.leave(&Kind::of(request), id, clock::now());
-        if let Some(next) = next.filter(|_| !self.closed) {
+        let kind = Kind::of(request);
+        if has_it {
+            link.lines.set_place(&kind, false);
+        }
+        let left = link.lines.leave(&kind, id, clock::now());
+        if let Some(next) = left.next.filter(|_| !self.closed) {
             self.ask_again(next);
+        }
+        if left.place {
+            self.end_at_server(id, Arc::clone(request), number, true);
         }
     }
 
@@ -219,7 +226,7 @@ impl Actor {
     /// With the module everything goes on by a new connection.
     pub fn module_answered(&mut self, number: usize, first: bool, reply: &Result<Value, Error>) {
         match finding::has_module(reply) {
-            Some(true) => self.disconnected(number, "the server has the module now"),
+            Some(true) => self.speak_anew(number, "the server has the module now"),
             None if first => self.ask_for_module(number, false),
             _ => {}
         }

@@ -23,13 +23,13 @@ impl Actor {
         let link = self.nodes.get(way.node).and_then(|node| node.link.as_ref());
         let link = link.filter(|link| link.number == way.link);
         let reply = finding::reply(reply);
+        let is_gone = matches!((link, &reply), (Some(link), Err(error)) if is_gone(link, error));
         let failed = match (link, &reply) {
             (None, _) => Some("the connection was closed".into()),
             (Some(link), _) if link.is_broken() => Some("the slot of the channel has moved".into()),
             (_, Err(Error::Connection(text))) => Some(text.clone()),
-            (Some(link), Err(error)) if error.is_no_master() || is_gone(link, error) => {
-                Some(error.to_string())
-            }
+            (_, Err(error)) if error.is_no_master() => Some(error.to_string()),
+            (_, Err(error)) if is_gone => Some(error.to_string()),
             _ => None,
         };
         if let Some(text) = failed {
@@ -38,8 +38,10 @@ impl Actor {
             if let What::Renew { to, .. } = what {
                 self.answer(to, Err(Error::Connection(text.clone())));
             }
-            if is_there {
-                self.disconnected(way.node, &text);
+            match is_there {
+                true if is_gone => self.speak_anew(way.node, &text),
+                true => self.disconnected(way.node, &text),
+                false => {}
             }
             return;
         }
@@ -196,7 +198,7 @@ impl Actor {
             asked.acked_by = Some(clock::now() + (wanted.1 + self.timeout * 3) * 2);
             asked.again = None;
             acks.ask(id, tag, &request, wanted, link, &self.runtime);
-            self.leave_line(&request, number, id);
+            self.leave_line(&request, number, id, true);
             return self.look_again(id);
         }
         if !request.watchdog && deadline.is_none() {
