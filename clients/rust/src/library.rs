@@ -15,6 +15,9 @@ pub const QUEUE: &[&str] = &["rlock1_queue", "rlock1_places"];
 /// Those, and the counter of tokens.
 pub const ALL: &[&str] = &["rlock1_queue", "rlock1_places", "redisson_lock_token"];
 
+/// Beside keys of more bytes than that nothing is declared.
+const MOST_DECLARED: usize = 1 << 14;
+
 /// What a server understands.
 #[derive(Clone, Debug)]
 pub struct Speech {
@@ -51,7 +54,9 @@ impl Speech {
             return call;
         }
         let mut declared = Vec::new();
-        for key in keys.iter().filter(|key| is_near(key)) {
+        // A server may be set to close a connection that sends 1 MB.
+        let is_short = keys.iter().map(String::len).sum::<usize>() <= MOST_DECLARED;
+        for key in keys.iter().filter(|key| is_short && is_near(key)) {
             declared.extend(with.iter().map(|prefix| prefixed(prefix, key)));
         }
         let count = keys.len() + declared.len();

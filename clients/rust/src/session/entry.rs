@@ -52,6 +52,8 @@ pub(super) struct Asked {
     pub is_early: bool,
     /// The time is over: the try that is under way is the last.
     pub is_last: bool,
+    /// The last try asked for a place in the queue.
+    pub had_turn: bool,
     /// There was a message while a try was under way.
     pub more: bool,
     /// It was on any connection, so that a server may know it.
@@ -87,6 +89,7 @@ impl Asked {
             again: None,
             is_early: false,
             is_last: false,
+            had_turn: false,
             more: false,
             was_sent: false,
             token: None,

@@ -10,7 +10,7 @@ use crate::request::{Mode, Request};
 
 /// A line is kept for so long when nobody is in it, with its channels: a busy lock would have them
 /// again and again.
-const KEPT: Duration = Duration::from_secs(3);
+const KEPT: Duration = Duration::from_secs(5);
 
 /// Which line: its locks, and how they are asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +58,8 @@ struct Line {
     waits: VecDeque<u64>,
     /// It has a place in the lock's queue.
     has_place: bool,
+    /// Others have places there, as the last reply has said: without one nobody gets the lock.
+    in_crowd: bool,
     channels: HashSet<String>,
     /// When it goes.
     until: Option<Time>,
@@ -145,9 +147,27 @@ impl Lines {
         left
     }
 
-    pub fn set_place(&mut self, kind: &Kind, has_place: bool) {
+    /// What the server says of the queue: how many places are before the own one; without one -1
+    /// less the number of others. Whether it has a place.
+    pub fn placed(&mut self, kind: &Kind, ahead: i64) -> bool {
         if let Some(line) = self.lines.get_mut(kind) {
-            line.has_place = has_place;
+            line.has_place = ahead >= 0;
+            // The head does not know whether others are behind it.
+            if ahead != 0 {
+                line.in_crowd = ahead != -1;
+            }
+        }
+        ahead >= 0
+    }
+
+    pub fn is_in_crowd(&self, kind: &Kind) -> bool {
+        self.lines.get(kind).is_some_and(|line| line.in_crowd)
+    }
+
+    /// The place is gone, with the lock or with the node.
+    pub fn without_place(&mut self, kind: &Kind) {
+        if let Some(line) = self.lines.get_mut(kind) {
+            line.has_place = false;
         }
     }
 

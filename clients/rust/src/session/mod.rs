@@ -12,6 +12,7 @@ mod asks;
 mod cluster;
 mod direct;
 mod entry;
+mod grant;
 mod keep;
 mod line;
 mod link;

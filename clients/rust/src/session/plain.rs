@@ -47,12 +47,13 @@ impl Actor {
         asked.is_last = left.is_none();
         let is_last = left.is_none();
         let link = self.nodes.get_mut(number)?.link.as_mut()?;
-        let mut place = None;
+        let (mut place, mut has_turn) = (None, false);
         if let (Wait::For(_) | Wait::Forever, kind) = (request.wait, Kind::of(&request)) {
             if link.lines.enter(&kind, id) {
                 // A place that is left when the time is over is for whoever comes next in the line.
                 let stays = !is_last || link.lines.many_in(&kind) > 1;
-                let has_turn = kind.has_places() && now - since >= TURN && stays;
+                let wants = now - since >= TURN || link.lines.is_in_crowd(&kind);
+                has_turn = kind.has_places() && wants && stays;
                 place = Some((link.lines.place(&kind), if has_turn { PLACE_MS } else { 0 }));
             } else if !is_last {
                 let end = end_of(since, request.wait);
@@ -69,7 +70,7 @@ impl Actor {
         let entry = self.entries.get_mut(&id)?;
         entry.tag = tag;
         if let Phase::Asked(asked) = &mut entry.phase {
-            (asked.sent, asked.was_sent) = (now, true);
+            (asked.sent, asked.was_sent, asked.had_turn) = (now, true, has_turn);
             asked.reply = Some(sent.reply.clone());
         }
         // The task that takes the reply may be blocked.
@@ -77,8 +78,8 @@ impl Actor {
         Some(sent)
     }
 
-    /// `said`: what is left of the lease that is in the way, in ms, and how many places are before
-    /// the own one; -1 where there is none.
+    /// `said`: what is left of the lease that is in the way, in ms (-1: nothing is known), and
+    /// how many places are before the own one (see `Lines::placed`).
     pub fn still_taken(&mut self, id: u64, said: &[Value]) {
         let Some((asked, request, number)) = self.asked(id) else {
             return;
@@ -87,18 +88,21 @@ impl Actor {
             [Value::Int(left), Value::Int(ahead)] => (*left, *ahead),
             _ => (-1, -1),
         };
-        let has_place = ahead >= 0;
         // Of one that is refused the server knows nothing but the place of its line.
         asked.was_sent = false;
-        let is_last = asked.is_last;
+        let (is_last, had_turn) = (asked.is_last, asked.had_turn || request.keys.len() > 1);
         let (since, more) = (asked.since, std::mem::take(&mut asked.more));
         let kind = Kind::of(&request);
         let Some(link) = self.nodes.get_mut(number).and_then(|n| n.link.as_mut()) else {
             return;
         };
-        link.lines.set_place(&kind, has_place);
+        let has_place = link.lines.placed(&kind, ahead);
+        let takes_place = !has_place && !had_turn && link.lines.is_in_crowd(&kind);
         if is_last {
             return self.not_acquired(id);
+        }
+        if takes_place {
+            return self.ask_again(id);
         }
         let changes = link.lines.hear(&kind);
         let is_new = !changes.subscribe.is_empty();
@@ -182,7 +186,7 @@ impl Actor {
         };
         let kind = Kind::of(request);
         if has_it {
-            link.lines.set_place(&kind, false);
+            link.lines.without_place(&kind);
         }
         let left = link.lines.leave(&kind, id, clock::now());
         if let Some(next) = left.next.filter(|_| !self.closed) {

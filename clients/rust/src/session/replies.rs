@@ -1,7 +1,6 @@
 //! What the server replies, and its messages.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{PushInfo, PushKind, RedisResult, Value};
@@ -9,13 +8,12 @@ use redis::{PushInfo, PushKind, RedisResult, Value};
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
 use crate::finding;
-use crate::hold::{Hold, State};
 
 use super::actor::{Actor, What};
 use super::direct::Way;
-use super::entry::{Entry, Held, Phase, Released};
+use super::entry::{Entry, Phase, Released};
 use super::link::Link;
-use super::node::{NOWHERE, Node};
+use super::node::NOWHERE;
 
 impl Actor {
     pub fn replied(&mut self, way: Way, what: What, reply: RedisResult<Value>) {
@@ -161,133 +159,6 @@ impl Actor {
         self.by_tag.remove(&entry.tag);
         entry.tag = 0;
         true
-    }
-
-    /// Whichever says so first, the reply or the message. `deadline` is that of a plain
-    /// hold, where it is known.
-    fn granted(&mut self, id: u64, token: i64, deadline: Option<Time>) {
-        let Some(entry) = self.entries.get_mut(&id) else {
-            return;
-        };
-        let Phase::Asked(asked) = &mut entry.phase else {
-            return;
-        };
-        if asked.token.is_some() {
-            return;
-        }
-        asked.token = Some(u64::try_from(token).unwrap_or(0));
-        if asked.to.is_closed() {
-            return self.cancel(id);
-        }
-        if let Some(reason) = asked.lost {
-            return self.refuse_grant(id, Error::Lost(reason));
-        }
-        asked.deadline = deadline;
-        let (request, tag) = (Arc::clone(&entry.request), entry.tag);
-        let number = entry.node;
-        let Some(Node {
-            link: Some(link),
-            acks,
-            ..
-        }) = self.nodes.get_mut(number)
-        else {
-            return;
-        };
-        if let Some(wanted) = request.acks {
-            // It always answers, and in less than that, behind others too.
-            asked.acked_by = Some(clock::now() + (wanted.1 + self.timeout * 3) * 2);
-            asked.again = None;
-            acks.ask(id, tag, &request, wanted, link, &self.runtime);
-            self.leave_line(&request, number, id, true);
-            return self.look_again(id);
-        }
-        if !request.watchdog && deadline.is_none() {
-            let sent = clock::now();
-            let renew = request.renew(&link.speech, request.lease, None);
-            let sent = link.send(number, What::FirstRenew { id, tag, sent }, renew);
-            return self.follow(sent);
-        }
-        self.give(id);
-    }
-
-    fn first_renewed(&mut self, id: u64, tag: u64, sent: Time, reply: Result<Value, Error>) {
-        let Some(entry) = self.entries.get_mut(&id).filter(|entry| entry.tag == tag) else {
-            return;
-        };
-        let lease = entry.request.lease;
-        if let Phase::Asked(asked) = &mut entry.phase {
-            asked.deadline = Some(sent + lease);
-        }
-        match reply {
-            Ok(_) => self.give(id),
-            Err(error) => self.refuse_grant(id, error),
-        }
-    }
-
-    pub fn acked(&mut self, id: u64, tag: u64, end: Result<Time, Error>) {
-        let Some(entry) = self.entries.get_mut(&id).filter(|entry| entry.tag == tag) else {
-            return;
-        };
-        let lease = entry.request.lease;
-        match (end, &mut entry.phase) {
-            (Ok(sent), Phase::Asked(asked)) => {
-                asked.deadline = Some(sent + lease);
-                self.give(id);
-            }
-            (Err(error), _) => self.refuse_grant(id, error),
-            _ => {}
-        }
-    }
-
-    /// The lock is granted, and what had to be confirmed is refused.
-    pub fn refuse_grant(&mut self, id: u64, error: Error) {
-        let Some(entry) = self.entries.get(&id) else {
-            return;
-        };
-        let request = Arc::clone(&entry.request);
-        let is_there = error != Error::Lost(Reason::Moved) && !error.is_elsewhere();
-        let node = if is_there { entry.node } else { NOWHERE };
-        self.fail(id, error);
-        self.end_at_server(id, request, node, false);
-    }
-
-    /// To the program.
-    fn give(&mut self, id: u64) {
-        let is_asked = |entry: &Entry| matches!(entry.phase, Phase::Asked(_));
-        if !self.entries.get(&id).is_some_and(is_asked) {
-            return;
-        }
-        // From here on it is in the hold, for the last of them ends the session.
-        let Some(session) = self.session() else {
-            return self.cancel(id);
-        };
-        let Some(mut entry) = self.remove(id) else {
-            return;
-        };
-        let keeps = self.keeps_at(&entry);
-        let Phase::Asked(asked) = entry.phase else {
-            return;
-        };
-        let request = &entry.request;
-        let token = asked.token.unwrap_or(0);
-        let deadline = asked.deadline.filter(|_| keeps || !request.watchdog);
-        let state = Arc::new(State::new(deadline));
-        let hold = Hold::new(id, Arc::clone(request), token, session, Arc::clone(&state));
-        let held = Held {
-            state,
-            token,
-            lease: request.lease,
-            until: request.max.map(|max| clock::now() + max),
-            regained: false,
-            renew_at: deadline
-                .filter(|_| keeps)
-                .map(|at| at - request.lease * 2 / 3),
-        };
-        self.by_tag.insert(entry.tag, id);
-        entry.phase = Phase::Held(held);
-        self.entries.insert(id, entry);
-        self.look_again(id);
-        self.answer(asked.to, Ok(hold));
     }
 
     fn renewed(

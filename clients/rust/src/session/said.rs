@@ -1,12 +1,15 @@
 //! What is said of the server's backend: to the program, and once in its log.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::backend::Backend;
 
 use super::actor::Actor;
 
 const ALL: [Backend; 3] = [Backend::Module, Backend::Functions, Backend::Script];
+
+/// Once in a process, and when it changes.
+static SAID: AtomicU8 = AtomicU8::new(0);
 
 /// From its number, which is 0 when it is not known.
 pub(super) fn backend(number: u8) -> Option<Backend> {
@@ -21,7 +24,8 @@ impl Actor {
         };
         let number = ALL.iter().take_while(|&&one| one <= least).count();
         let number = u8::try_from(number).unwrap_or(0);
-        if self.backend.swap(number, Ordering::Relaxed) == number || least == Backend::Module {
+        self.backend.store(number, Ordering::Relaxed);
+        if SAID.swap(number, Ordering::Relaxed) == number || least == Backend::Module {
             return;
         }
         let runtime = self.runtime.clone();
