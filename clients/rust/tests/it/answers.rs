@@ -81,9 +81,9 @@ async fn not_acquired_says_which_key_and_whether_this_program_has_it() {
 }
 
 #[tokio::test]
-async fn a_server_without_the_module_is_refused_at_once() {
+async fn who_requires_the_module_is_refused_at_once_without_it() {
     let server = Server::bare(&[]);
-    let locks = server.locks();
+    let locks = server.locks().require_module();
     for ask in [locks.acquire("jobs"), locks.acquire("jobs").wait_forever()] {
         let Err(Error::Refused { code, text }) = soon(ask).await else {
             panic!("it is refused");

@@ -6,11 +6,16 @@ use rlock_client::{Error, Locks};
 use crate::ports::free_port;
 use crate::server::{Server, client, reason, s, soon, until};
 
-struct Cluster([Server; 3]);
+pub struct Cluster(pub [Server; 3]);
 
 impl Cluster {
     async fn start() -> Self {
-        let node = || Server::with(&["--cluster-enabled", "yes"]);
+        Self::of(Server::with).await
+    }
+
+    /// With the module, or without.
+    pub async fn of(start: fn(&[&str]) -> Server) -> Self {
+        let node = || start(&["--cluster-enabled", "yes"]);
         let nodes = [node(), node(), node()];
         for (n, (node, slots)) in nodes
             .iter()
@@ -30,13 +35,13 @@ impl Cluster {
     }
 
     /// Found by the last node, after one that is not there.
-    fn locks(&self) -> Locks {
+    pub fn locks(&self) -> Locks {
         let nobody: Client = client(free_port());
         Locks::cluster([nobody, self.0[2].client()])
     }
 
     /// As resharding does it.
-    fn move_slot(&self, key: &str, from: usize, to: usize) {
+    pub fn move_slot(&self, key: &str, from: usize, to: usize) {
         let nodes = &self.0;
         let slot: u16 = nodes[0].ask(&format!("CLUSTER KEYSLOT {key}"));
         let id = |node: usize| nodes[node].ask::<String>("CLUSTER MYID");

@@ -1,4 +1,4 @@
-//! The client against real servers with the module.
+//! The client against real servers, with the module and without.
 #![allow(missing_docs)]
 
 mod answers;
@@ -11,6 +11,7 @@ mod forms;
 mod lost;
 mod many;
 mod odd;
+mod plain;
 #[path = "../../../../tests/support/ports.rs"]
 mod ports;
 mod proxy;
