@@ -80,22 +80,28 @@ fn row(holder: &Holder) -> [String; 6] {
 
 pub fn who(server: &mut Server, key: &str, json: bool) -> Outcome {
     let lock = Lock::ask(server, key)?;
+    let knows_waiters = server.speech()?.has_module();
     if json {
-        crate::say(&lock.json(key).to_string())?;
+        let mut json = lock.json(key);
+        if !knows_waiters {
+            json["waiters"] = serde_json::Value::Null;
+        }
+        crate::say(&json.to_string())?;
     } else {
         let limit = match (lock.limit, lock.available) {
             (Some(limit), Some(available)) => format!(", {available} of {limit} permits free"),
             _ => String::new(),
         };
         let waiters = match (lock.waiters, lock.oldest_wait_ms) {
-            (0, _) => "nobody waits".into(),
+            _ if !knows_waiters => String::new(),
+            (0, _) => "; nobody waits".into(),
             (n, oldest) => format!(
-                "{n} wait{}, the oldest for {}",
+                "; {n} wait{}, the oldest for {}",
                 if n == 1 { "s" } else { "" },
                 time(oldest)
             ),
         };
-        crate::say(&format!("{}: {}{limit}; {waiters}", plain(key), lock.mode))?;
+        crate::say(&format!("{}: {}{limit}{waiters}", plain(key), lock.mode))?;
         let rows: Vec<_> = lock
             .holders
             .iter()

@@ -50,20 +50,21 @@ impl Acquire {
         }
     }
 
-    /// Waits in the queue for at most so long. Without it the request does not wait.
+    /// Waits for at most so long. Without it the request does not wait.
     pub fn wait(mut self, time: Duration) -> Self {
         self.wait = Wait::at_most(time);
         self
     }
 
-    /// Waits in the queue for as long as it takes.
+    /// Waits for as long as it takes.
     pub fn wait_forever(mut self) -> Self {
         self.wait = Wait::Forever;
         self
     }
 
     /// How long the hold lasts without renewal (10 s). The server renews it by itself as
-    /// long as the connection is open, but for [`plain`](Acquire::plain) ones.
+    /// long as the connection is open, but for [`plain`](Acquire::plain) ones; without the module
+    /// these [`Locks`] do.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = at_most_far(lease);
         self

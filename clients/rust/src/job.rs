@@ -32,7 +32,8 @@ impl Job {
         }
     }
 
-    /// The owner of all its holds, as the server knows it.
+    /// The owner of all its holds, as the server knows it. Without the module each of them has an
+    /// owner of its own.
     pub fn owner(&self) -> &str {
         &self.owner
     }

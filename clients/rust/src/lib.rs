@@ -1,12 +1,14 @@
 //! Locks of rlock, a module for Redis and Valkey: leases, a queue in which nobody is
-//! overtaken, fencing tokens, and holders who learn at once of a loss.
+//! overtaken, fencing tokens, and holders who learn at once of a loss. Where the server does not
+//! have the module the same program has the same locks by a function library, with
+//! less of that: see [`Locks::backend`].
 //!
 //! ```no_run
 #![doc = include_str!("../examples/first.rs")]
 //! ```
 //!
 //! - [`Locks`] is made once; [`Locks::acquire`] asks for a lock, which becomes a [`Hold`].
-//! - A hold is renewed by the server as long as this process is connected. If it is lost all
+//! - A hold is renewed as long as this process is connected. If it is lost all
 //!   the same, [`Hold::lost`] reports it, with the [`Reason`].
 //! - A paused process may believe for a while that it has a lock that it has lost. Only
 //!   storage that refuses smaller [tokens](Hold::token) prevents damage.

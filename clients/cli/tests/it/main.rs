@@ -8,6 +8,7 @@ mod ended;
 mod ignored;
 mod left;
 mod pages;
+mod plain;
 #[path = "../../../../tests/support/ports.rs"]
 mod ports;
 mod run;
