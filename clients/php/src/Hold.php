@@ -1,0 +1,179 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Rlock;
+
+use Rlock\Exception\LostException;
+use Rlock\Exception\RlockException;
+use Rlock\Internal\AtExit;
+use Rlock\Internal\Clock;
+use Rlock\Internal\Engine;
+use Rlock\Internal\Grant;
+use Rlock\Internal\Request;
+
+/**
+ * A lock that is held, until its lease ends or it is released. A hold that nothing refers to any more is
+ * released: keep it for as long as you want the lock.
+ */
+final class Hold
+{
+    /** The lock; of several the first. */
+    public readonly string $key;
+    /** @var list<string> */
+    public readonly array $keys;
+    public readonly string $owner;
+    /** The fencing token: storage refuses a smaller one than it has seen. */
+    public readonly int $token;
+
+    private readonly int $pid;
+    private Clock $since;
+    private float $lease;
+    private ?string $lost = null;
+    private bool $isOver = false;
+
+    /** @internal */
+    public function __construct(
+        private readonly Engine $engine,
+        private readonly Request $request,
+        Grant $grant,
+    ) {
+        $this->key = $request->keys[0];
+        $this->keys = $request->keys;
+        $this->owner = $request->owner;
+        $this->token = $grant->token;
+        $this->since = $grant->since;
+        $this->lease = (int) $request->lease / 1000;
+        $this->pid = getmypid();
+        AtExit::add($this);
+    }
+
+    /**
+     * Whether it is known to be lost: nobody says so in between, so it is the clock that shows it, or the server's
+     * answer to renew().
+     */
+    public function isLost(): bool
+    {
+        return $this->lostReason() !== null;
+    }
+
+    /** lease, deleted, overwritten or fork; null: it is not known to be lost. */
+    public function lostReason(): ?string
+    {
+        if ($this->pid !== getmypid()) {
+            return 'fork';
+        }
+        if (!$this->isOver && $this->lost === null && $this->remaining() <= 0) {
+            $this->lost = 'lease';
+        }
+        return $this->lost;
+    }
+
+    /** How many seconds are left of its lease. */
+    public function remaining(): float
+    {
+        return $this->isOver ? 0.0 : max($this->lease - $this->since->elapsed(), 0.0);
+    }
+
+    /**
+     * The lease begins anew.
+     *
+     * @param float|null $lease how long it is from now on; null: as long as before
+     *
+     * @throws LostException
+     * @throws RlockException it is not known whether it was renewed; its deadline is what it was
+     */
+    public function renew(?float $lease = null): void
+    {
+        $ms = Request::milliseconds($lease ?? $this->lease, 'the lease');
+        $this->isOver && throw new LostException($this->key, 'released');
+        $this->checkLost();
+        try {
+            [, $sent] = $this->engine->ask($this->key, $this->request->renew($ms));
+        } catch (RlockException $e) {
+            throw $this->lostBy($e) ?? $e;
+        }
+        $this->since = $sent;
+        $this->lease = (int) $ms / 1000;
+        $this->checkLost();
+    }
+
+    /**
+     * A second release does nothing.
+     *
+     * @throws LostException it was lost before: the program was not alone for all that time
+     * @throws RlockException
+     */
+    public function release(): void
+    {
+        if ($this->isOver) {
+            return;
+        }
+        if ($this->lostReason() !== null) {
+            $this->leave();
+            $this->checkLost();
+        }
+        try {
+            [$left] = $this->engine->ask($this->key, $this->request->release());
+        } catch (RlockException $e) {
+            throw $this->lostBy($e) ?? $e;
+        }
+        $this->isOver = true;
+        if ($this->request->isMany() && $left < count($this->keys)) {
+            throw new LostException($this->key, 'deleted');
+        }
+    }
+
+    /** Releases what is held still. */
+    public function __destruct()
+    {
+        $this->leave();
+    }
+
+    public function __clone()
+    {
+        throw new \LogicException('a hold cannot be copied: there is one');
+    }
+
+    public function __serialize(): array
+    {
+        throw new \LogicException('a hold cannot be kept beyond its process');
+    }
+
+    /** Releases it, and shows nothing. Not in a child of a fork, which holds nothing. */
+    private function leave(): void
+    {
+        if ($this->isOver || $this->pid !== getmypid()) {
+            return;
+        }
+        $this->isOver = true;
+        try {
+            $this->engine->ask($this->key, $this->request->releaseAll());
+        } catch (RlockException) {
+            // Its lease ends it.
+        }
+    }
+
+    private function checkLost(): void
+    {
+        if (($reason = $this->lostReason()) !== null) {
+            throw new LostException($this->key, $reason);
+        }
+    }
+
+    /** If the server's answer shows that it is lost. */
+    private function lostBy(RlockException $e): ?LostException
+    {
+        $word = $e instanceof Exception\RefusedException ? $e->errorCode : null;
+        if ($word !== 'NOTHELD' && $word !== 'WRONGTYPE') {
+            return null;
+        }
+        $this->lost = $word === 'WRONGTYPE' ? 'overwritten' : ($this->remaining() > 0 ? 'deleted' : 'lease');
+        if ($this->request->isMany()) {
+            // The loss of one is the loss of all.
+            $this->leave();
+        }
+        $this->isOver = true;
+        return new LostException($this->key, $this->lost);
+    }
+}

@@ -1,0 +1,113 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Rlock\Internal;
+
+use Rlock\Backend;
+use Rlock\Exception\ConnectionException;
+use Rlock\Server;
+
+/** @internal Sends what is asked for, and sees to it that it is answered. */
+final class Engine
+{
+    private const FIRST_PAUSE = 0.05;
+    private const LONGEST_PAUSE = 1.0;
+    private const NOT_YET = 0.5;
+
+    /** @param float $timeout to connect in, and for the reply to what does not wait */
+    public function __construct(
+        public readonly Link $link,
+        public readonly Backends $backends,
+        public readonly float $timeout,
+    ) {
+    }
+
+    /** @param object|array $client the program's own: see Locks */
+    public static function over(
+        object|array $client,
+        float $timeout,
+        ?Backend $backend = null,
+        Server|\Closure|null $server = null,
+        ?object $logger = null,
+    ): self {
+        if (!($timeout > 0 && $timeout <= 3600)) {
+            throw new \InvalidArgumentException("the timeout must be more than 0 s and at most 3600 s, got $timeout s");
+        }
+        $link = Clients::link($client, $server);
+        return new self($link, new Backends($backend, $link->isCluster(), $logger), $timeout);
+    }
+
+    /**
+     * Null: the server said that somebody else has it.
+     *
+     * @param float $wait in seconds; INF: for ever
+     */
+    public function acquire(Request $request, float $wait): ?Grant
+    {
+        if (!($wait >= 0)) {
+            throw new \InvalidArgumentException("the wait must be a number of seconds from 0 on, got $wait");
+        }
+        return (new Acquisition($this, $request, $wait))->run();
+    }
+
+    /**
+     * The reply to what does not wait and may be sent twice, and when that was sent.
+     *
+     * @return array{mixed, Clock}
+     */
+    public function ask(string $key, Call $call, ?float $end = null): array
+    {
+        $end ??= Clock::monotonic() + $this->timeout;
+        $pause = 0.0;
+        for ($isFirst = true;; $isFirst = false) {
+            $left = min(max($end - Clock::monotonic(), 0.001), $this->timeout);
+            try {
+                $sent = Clock::now();
+                $connection = $isFirst ? $this->link->near($key, $left) : $this->link->take($key, $left);
+                try {
+                    $reply = $this->backends->call($connection, $call, $left);
+                } catch (ServerError $e) {
+                    $this->link->giveBack($connection, $key);
+                    throw $e;
+                }
+                $this->link->giveBack($connection, $key);
+                return [$reply, $sent];
+            } catch (Broken $e) {
+            } catch (ServerError $e) {
+                $this->mend($e);
+            }
+            $pause = $this->pause($e, $pause, $end);
+        }
+    }
+
+    /** After an error that is for the program, throws that. */
+    public function mend(ServerError $e): void
+    {
+        if (!$e->isLater()) {
+            throw $e->forProgram();
+        }
+        $this->link->elsewhere($e);
+    }
+
+    /** Pauses before the next attempt, longer each time; the first comes at once. Throws when the time is over. */
+    public function pause(Broken|ServerError $why, float $pause, float $end): float
+    {
+        if ($why instanceof ServerError && $why->word === 'NOTYET') {
+            $pause = self::NOT_YET;
+        }
+        $left = $end - Clock::monotonic();
+        if ($left <= $pause) {
+            throw new ConnectionException($why->getMessage(), 0, $why);
+        }
+        self::sleep($pause);
+        return min(max($pause * 2, self::FIRST_PAUSE), self::LONGEST_PAUSE);
+    }
+
+    private static function sleep(float $seconds): void
+    {
+        if ($seconds > 0) {
+            usleep((int) ($seconds * 1e6));
+        }
+    }
+}
