@@ -6,6 +6,7 @@ namespace Rlock\Internal;
 
 use Rlock\Backend;
 use Rlock\Exception\ConnectionException;
+use Rlock\Exception\RefusedException;
 use Rlock\Server;
 
 /** @internal Sends what is asked for, and sees to it that it is answered. */
@@ -81,6 +82,27 @@ final class Engine
         }
     }
 
+    /**
+     * Who has the lock: each with its owner and mode. Empty: it is free, or no lock.
+     *
+     * @return list<array<string, mixed>>
+     */
+    public function holders(string $key): array
+    {
+        try {
+            [$info] = $this->ask($key, new Call('info', false, [$key], ['COUNT', '1000000'], []));
+        } catch (RefusedException $e) {
+            return $e->errorCode === 'WRONGTYPE' ? [] : throw $e;
+        }
+        return array_map(self::fields(...), self::fields($info)['holders']);
+    }
+
+    /** Frees a lock, whoever has it. */
+    public function force(string $key): void
+    {
+        $this->ask($key, new Call('force', false, [$key], [], ['queue', 'places']));
+    }
+
     /** After an error that is for the program, throws that. */
     public function mend(ServerError $e): void
     {
@@ -102,6 +124,16 @@ final class Engine
         }
         self::sleep($pause);
         return min(max($pause * 2, self::FIRST_PAUSE), self::LONGEST_PAUSE);
+    }
+
+    /** Names and values that come by turns. */
+    private static function fields(array $list): array
+    {
+        $fields = [];
+        foreach (array_chunk($list, 2) as [$name, $value]) {
+            $fields[$name] = $value;
+        }
+        return $fields;
     }
 
     private static function sleep(float $seconds): void
