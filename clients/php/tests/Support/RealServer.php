@@ -29,7 +29,9 @@ final class RealServer
         ];
         $log = ['file', "{$this->folder}/log", 'a'];
         $this->process = proc_open($command, [['file', '/dev/null', 'r'], $log, $log], $pipes);
-        register_shutdown_function($this->stop(...));
+        $pid = getmypid();
+        // Not by a child that a test forks.
+        register_shutdown_function(fn () => $pid === getmypid() ? $this->stop() : null);
         Until::true(fn (): bool => $this->isThere(), "the server on port $port answers");
     }
 
