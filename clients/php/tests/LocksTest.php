@@ -13,7 +13,6 @@ use Rlock\Mode;
 use Rlock\Tests\Support\BackendTestCase;
 use Rlock\Tests\Support\Program;
 use Rlock\Tests\Support\RealServer;
-use Rlock\Tests\Support\Until;
 
 final class LocksTest extends BackendTestCase
 {
@@ -266,13 +265,5 @@ final class LocksTest extends BackendTestCase
             'never connected' => ['connect()', fn () => new Locks(new \Redis())],
             'timeout' => ['the timeout', fn () => new Locks(new \Rlock\Server(), timeout: 0)],
         ];
-    }
-
-    private function untilWaiting(string $backend): void
-    {
-        $server = RealServer::shared($backend);
-        Until::true(fn (): bool => $backend === 'module'
-            ? $server->call('RLOCK.INFO', $this->key)[5] === 1
-            : $server->call('ZCARD', "rlock1_queue:{{$this->key}}") === 1, 'somebody waits');
     }
 }

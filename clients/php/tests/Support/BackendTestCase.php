@@ -44,4 +44,13 @@ abstract class BackendTestCase extends TestCase
         $body();
         return microtime(true) - $began;
     }
+
+    /** Until one waits for the key, and without the module has a place in its queue. */
+    protected function untilWaiting(string $backend): void
+    {
+        $server = RealServer::shared($backend);
+        Until::true(fn (): bool => $backend === 'module'
+            ? $server->call('RLOCK.INFO', $this->key)[5] === 1
+            : $server->call('ZCARD', "rlock1_queue:{{$this->key}}") === 1, 'somebody waits');
+    }
 }

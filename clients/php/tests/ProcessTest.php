@@ -1,0 +1,69 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Rlock\Tests;
+
+use Rlock\Tests\Support\BackendTestCase;
+use Rlock\Tests\Support\Program;
+use Rlock\Tests\Support\RealServer;
+use Rlock\Tests\Support\Until;
+
+/** Whatever becomes of the process, nothing stays on the server. */
+final class ProcessTest extends BackendTestCase
+{
+    /** @dataProvider backends */
+    public function testAfterAForkTheChildHoldsNothing(string $backend): void
+    {
+        $program = new Program('fork', RealServer::shared($backend)->port, $this->key);
+        $this->assertSame('child: fork, the hold of \'' . $this->key . '\' was lost: fork, has another lock', $program->line());
+        $this->assertSame('parent: has it', $program->line());
+        $this->assertSame('', $program->rest());
+        $this->assertFalse($this->exists($backend));
+    }
+
+    /** @dataProvider ends */
+    public function testHoweverAProgramEnds(string $backend, string $how): void
+    {
+        $program = new Program('end', RealServer::shared($backend)->port, $this->key, $how);
+        $this->assertSame('has it', $program->line());
+        $this->assertTrue($this->exists($backend));
+        $program->say('go on');
+        $program->rest();
+        Until::true(fn (): bool => !$this->exists($backend), 'it is released');
+    }
+
+    public static function ends(): iterable
+    {
+        foreach (self::backends() as $backend => $_) {
+            foreach (['end', 'exit', 'exception', 'memory', 'time'] as $how) {
+                yield "$how, $backend" => [$backend, $how];
+            }
+        }
+    }
+
+    /** @dataProvider backends */
+    public function testAnExceptionOfASignalsHandlerEndsTheWait(string $backend): void
+    {
+        $locks = $this->locks($backend);
+        $hold = $locks->acquire($this->key, lease: 60);
+        pcntl_async_signals(true);
+        pcntl_signal(SIGALRM, static fn () => throw new \DomainException('time is over'));
+        pcntl_alarm(1);
+        try {
+            $locks->acquire($this->key, wait: 30);
+            $this->fail('acquired');
+        } catch (\DomainException $e) {
+            $this->assertSame('time is over', $e->getMessage());
+        } finally {
+            pcntl_signal(SIGALRM, SIG_DFL);
+        }
+        $server = RealServer::shared($backend);
+        if ($backend === 'module') {
+            Until::true(fn (): bool => $server->call('RLOCK.INFO', $this->key)[5] === 0, 'nobody waits');
+        }
+        $hold->release();
+        $this->assertFalse($this->exists($backend));
+        $this->assertSame(0, $server->call('EXISTS', "rlock1_queue:{{$this->key}}"));
+    }
+}
