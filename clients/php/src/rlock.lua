@@ -145,17 +145,30 @@ end
 
 -- NAMES of what belongs to a lock. They are Redisson's.
 
--- `prefix:{key}`; a name that has a brace already is used as it is.
-local function prefixed(prefix, key)
-    if key:find('{', 1, true) then return prefix .. ':' .. key end
-    return prefix .. ':{' .. key .. '}'
+-- What most names of a lock are made of, of the key that was asked for last: a call asks for
+-- the same one many times.
+--   name      `{key}`; a name that has a brace already is used as it is
+--   is_whole  it has no brace at all, so all that is named after it lies in its slot
+--   memory    begins what the library remembers of it: no two keys have it in common
+local stem = {}
+local function stem_of(key)
+    if stem.key ~= key then
+        stem = {
+            key = key,
+            name = key:find('{', 1, true) and key or '{' .. key .. '}',
+            is_whole = not key:find('[{}]'),
+            memory = #key .. ':' .. key,
+        }
+    end
+    return stem
 end
+
+local function prefixed(prefix, key) return prefix .. ':' .. stem_of(key).name end
 
 -- The lease key of an owner's read hold number `index`.
 local function lease_key(key, owner, index)
-    local name = key:find('{', 1, true) and key or '{' .. key .. '}'
     -- Put together without `%s`, which ends a name at a zero byte.
-    return name .. ':' .. owner .. (':rwlock_timeout:%.0f'):format(index)
+    return stem_of(key).name .. ':' .. owner .. (':rwlock_timeout:%.0f'):format(index)
 end
 
 -- What a key's slot is computed from: what stands between the first `{` and the next
@@ -182,7 +195,7 @@ end
 -- Whether what is named after a key can be reached with it. Names with a brace that
 -- is no hash tag have theirs in another slot.
 local function is_near(name, key)
-    return slot_part(name) == slot_part(key) or not in_cluster()
+    return stem_of(key).is_whole or slot_part(name) == slot_part(key) or not in_cluster()
 end
 
 -- Ends the call if a key beside the lock that is not here may be on another node: then
@@ -192,19 +205,22 @@ local function needs_settled(key)
     if in_cluster() and is_near(probe, key) then ask('EXISTS', probe, lease_key(key, probe, 1)) end
 end
 
--- What a client may declare behind the locks, for some servers let a script touch no other
--- keys: each is named after a lock that is given too.
-local DECLARED = { 'redisson_lock_token', 'rlock1_queue', 'rlock1_places' }
+-- Behind the locks a client may declare what belongs to them, for some servers let a script
+-- touch no other keys. Of such a name, what it is named after.
+local function declared_for(name)
+    return name:match('^redisson_lock_token:(.*)$') or name:match('^rlock1_%l+:(.*)$')
+end
 
 -- The locks among the keys of a call.
 local function locks_among(keys)
     if #keys < 2 then return keys end
-    local declared, locks = {}, {}
+    local locks, names = {}, {}
     for _, key in ipairs(keys) do
-        for _, prefix in ipairs(DECLARED) do declared[prefixed(prefix, key)] = true end
-    end
-    for _, key in ipairs(keys) do
-        if not declared[key] then table.insert(locks, key) end
+        local of = declared_for(key)
+        if not of or not names[of] then
+            table.insert(locks, key)
+            names[stem_of(key).name] = true
+        end
     end
     return locks
 end
@@ -416,12 +432,12 @@ local MOST_REMEMBERED, LONGEST_NAME = 10000, 2048
 local young, old, remembered = {}, {}, 0
 
 local function recall(key, what)
-    local name = #key .. ':' .. key .. what
+    local name = stem_of(key).memory .. what
     return young[name] or old[name]
 end
 
 local function forget(key, what)
-    local name = #key .. ':' .. key .. what
+    local name = stem_of(key).memory .. what
     young[name], old[name] = nil, nil
 end
 
@@ -431,7 +447,7 @@ local function remember(key, what, known)
     if remembered >= MOST_REMEMBERED then
         young, old, remembered = {}, young, 0
     end
-    young[#key .. ':' .. key .. what] = known
+    young[stem_of(key).memory .. what] = known
     remembered = remembered + 1
 end
 
@@ -709,8 +725,9 @@ local function holds_of(lock, owner, mode)
 end
 
 -- A mode in which the owner holds the lock; nil: in none.
+local MODES = { 'exclusive', 'write', 'read', 'permits' }
 local function mode_of(lock, owner)
-    for _, mode in ipairs({ 'exclusive', 'write', 'read', 'permits' }) do
+    for _, mode in ipairs(MODES) do
         if holds_of(lock, owner, mode) then return mode end
     end
 end
@@ -1827,6 +1844,75 @@ local function ask_module(name, keys, list)
     return reply
 end
 
+-- THE SHORT WAY of what most calls are: a plain lock that is free, with nothing else under its
+-- names, and its release by who alone has it. It does what the long way would, in a third of
+-- the time; nil: it is something else, and the long way decides.
+
+-- Whether these are the arguments that clients say when they first try.
+local function is_first_try(list)
+    local number = #list
+    if number == 2 then return true end
+    if list[3] ~= 'ONCE' then return false end
+    return number == 3 or number == 6 and list[4] == 'PLACE' and list[6] == '0' and
+        #list[5] >= 1 and #list[5] <= LONGEST_PLACE
+end
+
+local function is_lawful(owner)
+    return #owner <= LONGEST_OWNER and is_owner(owner) and owner ~= '*'
+end
+
+local function acquire_free(key, list)
+    local owner, lease = list[1], list[2] and number(list[2], 1)
+    if not lease or not is_first_try(list) or not is_lawful(owner) then return nil end
+    local counter, queue = prefixed('redisson_lock_token', key), prefixed('rlock1_queue', key)
+    if redis.pcall('EXISTS', key, counter, queue) ~= 0 or recall(key, AHEAD) then return nil end
+    local time = redis.pcall('TIME')
+    if time.err then return nil end
+    local us = time[1] * 1000000 + time[2]
+    local ends, token = math.floor(us / 1000) + lease, math.max(last + 1, us)
+    local upto = text(ends)
+    if token > MOST_MS or not redis.acl_check_cmd('HSET', key, owner, '1') or
+        not redis.acl_check_cmd('PEXPIREAT', key, upto) then
+        return nil
+    end
+    last = token
+    redis.call('HSET', key, owner, '1')
+    redis.call('PEXPIREAT', key, upto)
+    remember_plain(key, owner, ends)
+    remember(key, owner, { token = token, since = us, ends = ends })
+    return token
+end
+
+local function release_last(key, list)
+    local owner = list[1]
+    if #list ~= 1 and not (#list == 2 and list[2] == 'IFHELD') or not is_lawful(owner) then
+        return nil
+    end
+    if redis.pcall('HLEN', key) ~= 1 or redis.pcall('HGET', key, owner) ~= '1' then return nil end
+    local left = redis.pcall('PTTL', key)
+    local queue, fair = prefixed('rlock1_queue', key), prefixed('redisson_lock_queue', key)
+    if type(left) ~= 'number' or left < 0 or redis.pcall('EXISTS', queue, fair) ~= 0 then
+        return nil
+    end
+    local channel = prefixed('redisson_lock__channel', key)
+    local publish = in_cluster() and 'SPUBLISH' or 'PUBLISH'
+    if not redis.acl_check_cmd('DEL', key) or not redis.acl_check_cmd(publish, channel, '0') then
+        return nil
+    end
+    forget(key, owner)
+    forget(key, PLAIN)
+    redis.call('DEL', key)
+    redis.call(publish, channel, '0')
+    return 0
+end
+
+-- A script keeps a counter for each lock, and has no memory: it goes the long way.
+local function short_way(name, keys, list)
+    if not IS_LIBRARY or #keys ~= 1 or not stem_of(keys[1]).is_whole then return nil end
+    if name == 'rlock1_acquire' then return acquire_free(keys[1], list) end
+    if name == 'rlock1_release' and list[1] then return release_last(keys[1], list) end
+end
+
 -- THE FUNCTIONS, with what they do, what the server lets them do, and whether they
 -- take memory, for which the module's commands are refused when there is none.
 
@@ -1849,9 +1935,12 @@ local function call(name, keys, args)
     keys = locks_among(keys)
     if is_module_there() then return ask_module(name:sub(#'rlock1_' + 1), keys, args) end
     local fine, reply = pcall(function()
+        local short = short_way(name, keys, args)
+        if short then return short end
         work = begin()
         return one.act(work, keys, args)
     end)
+    if fine and not work then return reply end
     if not fine then
         local raised = type(reply) == 'table' and reply
         if raised and raised.fault then return redis.error_reply(raised.fault) end
