@@ -114,12 +114,13 @@ final class Hold
             $this->checkLost();
         }
         try {
-            [$left] = $this->engine->ask($this->key, $this->request->release());
+            // After a lost reply nobody knows whether it is held still.
+            [$left, , $isExact] = $this->engine->ask($this->key, $this->request->release(), $this->request->releaseAll());
         } catch (RlockException $e) {
             throw $this->lostBy($e) ?? $e;
         }
         $this->isOver = true;
-        if ($this->request->isMany() && $left < count($this->keys)) {
+        if ($isExact && $this->request->isMany() && $left < count($this->keys)) {
             throw new LostException($this->key, 'deleted');
         }
     }

@@ -25,6 +25,13 @@ final class LaravelTest extends BackendTestCase
         if (!class_exists(CacheManager::class)) {
             $this->markTestSkipped('illuminate/cache is not installed');
         }
+        // Predis 1 does with prefixes what PHP 8.2 says is old.
+        error_reporting(E_ALL & ~E_DEPRECATED);
+    }
+
+    protected function tearDown(): void
+    {
+        error_reporting(E_ALL);
     }
 
     /** @dataProvider clients */
@@ -105,15 +112,12 @@ final class LaravelTest extends BackendTestCase
     /** @dataProvider backends */
     public function testThePrefixOfTheConnectionCounts(string $backend): void
     {
-        // Predis 1 does there what PHP 8.2 says is old.
-        $level = error_reporting(E_ALL & ~E_DEPRECATED);
         foreach (['phpredis', 'predis'] as $client) {
             LaravelApp::make(RealServer::shared($backend)->port, $client, 'app_');
             Cache::lock($this->key, 10)->get(function () use ($backend): void {
                 $this->assertTrue($this->exists($backend, "app_laravel_cache:{$this->key}"));
             });
         }
-        error_reporting($level);
     }
 
     /** @dataProvider backends */

@@ -193,9 +193,9 @@ function worker(array $words, array $where, $orders): void
 {
     pcntl_async_signals(true);
     pcntl_signal(SIGUSR1, static fn () => throw new Cancelled('cancelled'));
-    pcntl_sigprocmask(SIG_UNBLOCK, [SIGUSR1]);
     $locks = $hold = null;
     $has = answer($words, static function () use ($words, $where, &$locks, &$hold): array {
+        pcntl_sigprocmask(SIG_UNBLOCK, [SIGUSR1]);
         $locks = locks($where);
         switch ($words['do']) {
             case 'scope':

@@ -4,8 +4,8 @@ declare(strict_types=1);
 
 namespace Rlock\Internal;
 
-use Rlock\Exception\ConnectionException;
 use Rlock\Exception\LostException;
+use Rlock\Exception\RefusedException;
 
 /** @internal One acquisition that is under way. */
 final class Acquisition
@@ -40,8 +40,10 @@ final class Acquisition
             }
             return $grant;
         } catch (\Throwable $e) {
-            // Whatever it was, also an exception of a signal's handler: nothing may stay.
-            if ($this->isOpen) {
+            // Whatever it was, also an exception of a signal's handler: nothing may stay. But for a newer request of the
+            // same owner, which has the place now.
+            $isSuperseded = $e instanceof RefusedException && $e->errorCode === 'SUPERSEDED';
+            if ($this->isOpen && !$isSuperseded) {
                 $this->settle();
             }
             throw $e;
@@ -52,7 +54,7 @@ final class Acquisition
     private function first(): ?Grant
     {
         $this->isOpen = true;
-        [$reply, $sent] = $this->engine->ask($this->request->keys[0], $this->request->acquire(), $this->lastMoment());
+        [$reply, $sent] = $this->engine->ask($this->request->keys[0], $this->request->acquire(), end: $this->lastMoment());
         return is_int($reply) ? new Grant($reply, $sent) : null;
     }
 

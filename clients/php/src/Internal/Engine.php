@@ -53,28 +53,34 @@ final class Engine
     }
 
     /**
-     * The reply to what does not wait and may be sent twice, and when that was sent.
+     * The reply to what does not wait and may be sent twice, when that was sent, and whether it was for the first time.
      *
-     * @return array{mixed, Clock}
+     * @param Call|null $again what is sent after a first attempt whose reply was lost; null: the same
+     *
+     * @return array{mixed, Clock, bool}
      */
-    public function ask(string $key, Call $call, ?float $end = null): array
+    public function ask(string $key, Call $call, ?Call $again = null, ?float $end = null): array
     {
         $end ??= Clock::monotonic() + $this->timeout;
         $pause = 0.0;
+        $isLost = false;
         for ($isFirst = true;; $isFirst = false) {
             $left = min(max($end - Clock::monotonic(), 0.001), $this->timeout);
+            // A reply may be lost without a word: then there is time for another attempt.
+            $left = $isFirst ? $left / 2 : $left;
             try {
                 $sent = Clock::now();
                 $connection = $isFirst ? $this->link->near($key, $left) : $this->link->take($key, $left);
                 try {
-                    $reply = $this->backends->call($connection, $call, $left);
+                    $reply = $this->backends->call($connection, $isLost ? $again ?? $call : $call, $left);
                 } catch (ServerError $e) {
                     $this->link->giveBack($connection, $key);
                     throw $e;
                 }
                 $this->link->giveBack($connection, $key);
-                return [$reply, $sent];
+                return [$reply, $sent, !$isLost];
             } catch (Broken $e) {
+                $isLost = true;
             } catch (ServerError $e) {
                 $this->mend($e);
             }

@@ -62,7 +62,7 @@ final class Lock extends CacheLock
     {
         $held = $this->found();
         $this->held = null;
-        return $held !== null && $this->isTrue($held->release(), $held);
+        return $held !== null && $this->isTrue($held->release(), $held, $held->releaseAll());
     }
 
     /** The lease begins anew. */
@@ -119,10 +119,10 @@ final class Lock extends CacheLock
         return new Request([$this->name], $this->lease($this->seconds), owner: $owner);
     }
 
-    private function isTrue(Call $call, Request $held): bool
+    private function isTrue(Call $call, Request $held, ?Call $again = null): bool
     {
         try {
-            $this->engine->ask($held->keys[0], $call);
+            $this->engine->ask($held->keys[0], $call, $again);
         } catch (RefusedException $e) {
             return in_array($e->errorCode, ['NOTHELD', 'WRONGTYPE'], true) ? false : throw $e;
         }
