@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Rlock;
 
 use Rlock\Exception\LostException;
+use Rlock\Exception\RefusedException;
 use Rlock\Exception\RlockException;
 use Rlock\Internal\AtExit;
 use Rlock\Internal\Clock;
@@ -30,6 +31,9 @@ final class Hold
     private Clock $since;
     private float $lease;
     private ?string $lost = null;
+    /** Whether the program has released it. */
+    private bool $isReleased = false;
+    /** Whether nothing of it is on the server any more. */
     private bool $isOver = false;
 
     /** @internal */
@@ -86,7 +90,7 @@ final class Hold
     public function renew(?float $lease = null): void
     {
         $ms = Request::milliseconds($lease ?? $this->lease, 'the lease');
-        $this->isOver && throw new LostException($this->key, 'released');
+        $this->isReleased && throw new LostException($this->key, 'released');
         $this->checkLost();
         try {
             [, $sent] = $this->engine->ask($this->key, $this->request->renew($ms));
@@ -106,9 +110,10 @@ final class Hold
      */
     public function release(): void
     {
-        if ($this->isOver) {
+        if ($this->isReleased) {
             return;
         }
+        $this->isReleased = true;
         if ($this->lostReason() !== null) {
             $this->leave();
             $this->checkLost();
@@ -117,11 +122,16 @@ final class Hold
             // After a lost reply nobody knows whether it is held still.
             [$left, , $isExact] = $this->engine->ask($this->key, $this->request->release(), $this->request->releaseAll());
         } catch (RlockException $e) {
-            throw $this->lostBy($e) ?? $e;
+            $lost = $this->lostBy($e);
+            // What is refused may be tried again; without a connection its lease ends it.
+            $this->isReleased = !$e instanceof RefusedException || $lost !== null;
+            $this->isOver = $this->isReleased;
+            throw $lost ?? $e;
         }
         $this->isOver = true;
         if ($isExact && $this->request->isMany() && $left < count($this->keys)) {
-            throw new LostException($this->key, 'deleted');
+            $this->lost = 'deleted';
+            $this->checkLost();
         }
     }
 
@@ -148,11 +158,7 @@ final class Hold
             return;
         }
         $this->isOver = true;
-        try {
-            $this->engine->ask($this->key, $this->request->releaseAll());
-        } catch (RlockException) {
-            // Its lease ends it.
-        }
+        $this->engine->leave($this->request);
     }
 
     private function checkLost(): void
@@ -165,7 +171,7 @@ final class Hold
     /** If the server's answer shows that it is lost. */
     private function lostBy(RlockException $e): ?LostException
     {
-        $word = $e instanceof Exception\RefusedException ? $e->errorCode : null;
+        $word = $e instanceof RefusedException ? $e->errorCode : null;
         if ($word !== 'NOTHELD' && $word !== 'WRONGTYPE') {
             return null;
         }

@@ -75,8 +75,16 @@ final class Locks
         int $permits = 1,
     ): ?Hold {
         $request = new Request(is_array($key) ? $key : [$key], $lease, $mode, $limit, $permits);
-        $grant = $this->engine->acquire($request, $wait);
-        return $grant === null ? null : new Hold($this->engine, $request, $grant);
+        $hold = null;
+        try {
+            $grant = $this->engine->acquire($request, $wait);
+            return $hold = $grant === null ? null : new Hold($this->engine, $request, $grant);
+        } finally {
+            // An exception of a signal's handler may come between the two.
+            if ($hold === null && isset($grant)) {
+                $this->engine->leave($request);
+            }
+        }
     }
 
     /**

@@ -85,7 +85,7 @@ function client(array $words, Server $server): object|array
             $redis->setOption(Redis::OPT_READ_TIMEOUT, 0.2);
         }
         return $redis;
-    } catch (Throwable) {
+    } catch (RedisException | Predis\PredisException) {
         return $server;
     }
 }
@@ -192,7 +192,10 @@ function answer(array $words, callable $does): bool
 function worker(array $words, array $where, $orders): void
 {
     pcntl_async_signals(true);
-    pcntl_signal(SIGUSR1, static fn () => throw new Cancelled('cancelled'));
+    pcntl_signal(SIGUSR1, static function (): void {
+        pcntl_signal(SIGUSR1, SIG_IGN);
+        throw new Cancelled('cancelled');
+    });
     $locks = $hold = null;
     $has = answer($words, static function () use ($words, $where, &$locks, &$hold): array {
         pcntl_sigprocmask(SIG_UNBLOCK, [SIGUSR1]);

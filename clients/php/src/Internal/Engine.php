@@ -7,6 +7,7 @@ namespace Rlock\Internal;
 use Rlock\Backend;
 use Rlock\Exception\ConnectionException;
 use Rlock\Exception\RefusedException;
+use Rlock\Exception\RlockException;
 use Rlock\Server;
 
 /** @internal Sends what is asked for, and sees to it that it is answered. */
@@ -50,6 +51,16 @@ final class Engine
             throw new \InvalidArgumentException("the wait must be a number of seconds from 0 on, got $wait");
         }
         return (new Acquisition($this, $request, $wait))->run();
+    }
+
+    /** Ends whatever there may be of it, and shows nothing. */
+    public function leave(Request $request): void
+    {
+        try {
+            $this->ask($request->keys[0], $request->releaseAll());
+        } catch (RlockException) {
+            // Its lease ends it.
+        }
     }
 
     /**

@@ -11,10 +11,14 @@ final class PhpRedis implements Connection
     {
     }
 
-    /** Between MULTI and EXEC, or in a pipeline, a command has no reply. */
+    /** Between MULTI and EXEC, or in a pipeline, a command has no reply; and it may have no connection. */
     public function isUsable(): bool
     {
-        return $this->redis->getMode() === \Redis::ATOMIC;
+        try {
+            return $this->redis->isConnected() && $this->redis->getMode() === \Redis::ATOMIC;
+        } catch (\RedisException) {
+            return false;
+        }
     }
 
     public function call(array $command, float $seconds): mixed
@@ -24,25 +28,23 @@ final class PhpRedis implements Connection
         try {
             $this->redis->clearLastError();
             $this->redis->setOption(\Redis::OPT_READ_TIMEOUT, $seconds);
-            try {
-                $reply = $this->redis->rawCommand(...$command);
-            } catch (\RedisException $e) {
-                if (($error = $this->redis->getLastError()) !== null) {
-                    throw new ServerError($error);
-                }
+            $reply = $this->redis->rawCommand(...$command);
+            $error = $reply === false ? $this->redis->getLastError() : null;
+        } catch (\RedisException $e) {
+            // Some errors of the server are thrown. It calls those of the connection its last error too.
+            $error = preg_match('/^[A-Z]{2,}( |$)/', $e->getMessage()) ? $e->getMessage() : null;
+            if ($error === null) {
+                // phpredis keeps it after a time-out, and the program's next command would read our reply. Once
+                // closed, it connects anew when it is used again.
+                $this->redis->close();
                 throw new Broken($e->getMessage(), 0, $e);
             }
-            if ($reply === false && ($error = $this->redis->getLastError()) !== null) {
-                throw new ServerError($error);
-            }
-        } catch (Broken $e) {
-            // phpredis keeps it after a time-out, and the program's next command would read our reply. Once
-            // closed, it connects anew when it is used again.
-            $this->redis->close();
-            throw $e;
         } finally {
             $this->redis->clearLastError();
             $this->redis->setOption(\Redis::OPT_READ_TIMEOUT, $usual);
+        }
+        if ($error !== null) {
+            throw new ServerError($error);
         }
         return $reply === false ? null : $reply;
     }
