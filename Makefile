@@ -117,6 +117,7 @@ lint: tools house words docs-check ## check format, lints, how src/ is put toget
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --manifest-path clients/Cargo.toml --target-dir $(TARGET)/packages/rust --workspace --all-targets -- -D warnings
 	cargo clippy --locked --manifest-path clients/model/Cargo.toml --target-dir $(TARGET)/packages/model --all-targets -- -D warnings
+	@! command -v php >/dev/null || find clients -name '*.php' -print0 | xargs -0 -n 1 -P 2 php -l >/dev/null
 	@for patch in $$(find tests -name '*.patch'); do git apply --check "$$patch" || exit; done
 
 words: ## refuse old words in the pages, code, names and messages (needs python3)
