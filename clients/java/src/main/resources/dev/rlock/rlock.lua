@@ -964,6 +964,14 @@ function Work:leave(key, name)
     self:write('ZREM', places, name)
 end
 
+-- How many places are taken.
+function Work:places(key)
+    local queue = queue_of(key)
+    local taken, left = queue and ask_queue('ZCARD', queue) or 0, 0
+    for _ in pairs(self.left[key] or {}) do left = left + 1 end
+    return math.max(taken - left, 0)
+end
+
 -- A place is taken, or kept for longer; how many are before it, and -1 where none can be had.
 function Work:stay(key, place)
     local queue, places = queue_of(key)
@@ -1389,13 +1397,9 @@ end
 -- The reply to who cannot have the lock now.
 local function refused(work, lock, owner, place)
     if not place then return false end
-    local ahead = -1
-    if place.ms > 0 then
-        ahead = work:stay(lock.key, place)
-    else
-        work:give_up(lock.key, place.name)
-    end
-    return { left_of(work, lock, owner) or -1, ahead }
+    if place.ms > 0 then return { left_of(work, lock, owner) or -1, work:stay(lock.key, place) } end
+    work:give_up(lock.key, place.name)
+    return { left_of(work, lock, owner) or -1, -1 - work:places(lock.key) }
 end
 
 -- The queue of a lock that can be had: whether it is another's turn. Who gets it leaves the
