@@ -63,6 +63,7 @@ class Kept(Protocol):
                 return
             core = held.request.home  # its slot may have moved
             if not isinstance(reply, Failure):
+                self.worked()  # PINGs are rare where there are renewals
                 core._keep_until(held, call.sent + lease / 1000, now)
             elif why := core._gone(reply, held):
                 core._lost(held, why, now)
