@@ -1,4 +1,5 @@
-// Package rlock takes distributed locks from a Redis or Valkey server with the rlock module.
+// Package rlock takes distributed locks from a Redis or Valkey server: from the rlock module, or on
+// a server without it by a library of functions that does the same ([Locks.Backend]).
 //
 //	locks := rlock.New(client) // a *redis.Client; once for each process
 //	defer locks.Close()
@@ -8,8 +9,9 @@
 //	})
 //
 // One [Locks] has one connection to each server, over which all goroutines wait and hold.
-// The server renews a hold as long as that connection is open (unless [NoWatchdog] says
-// otherwise). When the connection breaks, all these holds are lost at once and for good.
+// The module renews a hold as long as that connection is open (unless [NoWatchdog] says
+// otherwise). When the connection breaks, all these holds are lost at once and for good. Without the
+// module the session renews them, and they outlive the connection.
 //
 // A loss is notified by [Hold.Lost], by [Hold.Err], and by the context that [Locks.Do] gives,
 // whose cause is then a [*LostError]. A process that is paused does not notice it: let
