@@ -113,7 +113,7 @@ func (a *acker) ask(ctx context.Context, l *link, round []*acking) (fresh []*ack
 
 // renewedToo gets the reply to the RENEW on the connection for acks.
 func (h *Hold) renewedToo(reply any) {
-	switch err, refused := reply.(replyError); {
+	switch err, refused := said(reply).(replyError); {
 	case refused && h.link.lacks(err):
 		h.link.fail(err)
 	case refused && err.code() == "NOTHELD":

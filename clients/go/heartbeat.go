@@ -85,14 +85,17 @@ func (l *link) beat() {
 		l.send(func(any, time.Time) {}, "PING")
 		l.session.sendAllPending()
 	}
-	if l.backend != module && now.Sub(l.asked) >= l.session.locks.askEvery {
-		l.asked = now
-		l.askForModule()
-		if l.closed {
-			return
+	next := min(end.Sub(now), l.pinged.Add(l.short/3).Sub(now))
+	if every := l.session.locks.askEvery; l.backend != module {
+		if now.Sub(l.asked) >= every {
+			l.asked = now
+			l.askForModule()
 		}
+		next = min(next, l.asked.Add(every).Sub(now))
 	}
-	l.wind(now.Add(min(end.Sub(now), l.pinged.Add(l.short/3).Sub(now))))
+	if !l.closed {
+		l.wind(now.Add(next))
+	}
 }
 
 // wind has beat called then.

@@ -140,6 +140,9 @@ func (h *Hold) try(n *line, place ...string) {
 		refused, isRefused := reply.([]any)
 		switch {
 		case h.link != l || h.tag != tag:
+			if _, isGranted := reply.(int64); isGranted && h.state == over {
+				h.leave(false) // it was refused for something else meanwhile
+			}
 		case !isRefused:
 			h.stepOut()
 			h.replied(reply, sent)

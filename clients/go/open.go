@@ -122,6 +122,9 @@ func (l *link) greet(ctx context.Context, name, subscribe string, strict bool) e
 	}
 	for i, reply := range replies {
 		if err, refused := reply.(replyError); refused && i != 1 && i != 3 {
+			if err.unknown() {
+				return final{err} // it is too old
+			}
 			return err
 		}
 	}

@@ -130,10 +130,14 @@ func (s *session) begin(l *link) {
 	s.link, l.session, s.failure = l, s, nil
 	l.table, l.leaving, l.leases = map[uint64]*Hold{}, map[uint64]*Hold{}, map[time.Duration]int{}
 	l.short, l.since, l.pinged = idleLease, l.proof, l.proof
-	l.due = clock().Add(idleLease / 3)
+	first := idleLease / 3
+	if l.backend != module {
+		first = min(first, s.locks.askEvery)
+	}
+	l.due = clock().Add(first)
 	l.lines, l.heard, l.asked, l.cluster = map[string]*line{}, map[string][]*line{}, l.proof, s.subscribe == "SSUBSCRIBE"
 	s.learnt(l.backend)
-	l.timer = time.AfterFunc(idleLease/3, func() { s.locks.locked(l.beat) })
+	l.timer = time.AfterFunc(first, func() { s.locks.locked(l.beat) })
 	s.locks.group.Go(l.read)
 	s.locks.group.Go(l.write)
 	s.sendAllPending()
