@@ -203,6 +203,13 @@ export class Hold {
     this.#session.renewals.delete(this);
   }
 
+  /** Its release found that it was lost before, if that is what this code says. @param {string} code */
+  _missed(code) {
+    const reason = this.#gone(code);
+    if (reason) this.#lose(reason);
+    return reason !== undefined;
+  }
+
   /** @param {string} code what the server says when there is no such hold @returns {string | undefined} why it was lost */
   #gone(code) {
     return code === 'NOTHELD' && this.renewed ? 'deleted' : GONE[code];

@@ -42,10 +42,8 @@ export function callOf(line) {
   for (let at = 0; at < rest.length; at++) {
     if (rest[at] === 'QUEUE') call.wait = Number(rest[++at]);
     else if (rest[at] === 'NOTIFY') call.tag = rest[(at += 2)];
-    else if (rest[at] === 'IFTOKEN') {
-      at += 1;
-      call.args.push('IFHELD'); // as good, for each acquisition has an owner of its own
-    } else if (rest[at] !== 'WATCHDOG') call.args.push(rest[at]);
+    else if (rest[at] === 'IFTOKEN') at += 1; // each acquisition has an owner of its own
+    else if (rest[at] !== 'WATCHDOG') call.args.push(rest[at]);
   }
   return call;
 }

@@ -100,6 +100,8 @@ export class Line {
   #again = false;
   /** @type {Alarm | undefined} the next try, or the end of a line that is empty */
   #next;
+  /** @type {(() => void)[]} */
+  #empties = [];
   /** @type {Set<string>} */
   #heard = new Set();
 
@@ -122,6 +124,7 @@ export class Line {
   /** @param {Wait} wait */
   join(wait) {
     this.waits.add(wait);
+    this.#left();
     if (this.waits.size > 1) wait.queue();
     else this.woken();
   }
@@ -136,10 +139,18 @@ export class Line {
     else if (this.waits.size) this.#try();
   }
 
-  /** One has left it. */
+  /** One has left it. Comes to an end when the line keeps no place that nobody needs. @returns {Promise<void>} */
   left() {
-    if (this.#trying) this.#again = true;
-    else this.#try();
+    return new Promise((done) => {
+      if (this.waits.size) done();
+      else this.#empties.push(done);
+      if (this.#trying) this.#again = true;
+      else this.#try();
+    });
+  }
+
+  #left() {
+    for (const done of this.#empties.splice(0)) done();
   }
 
   async #try() {
@@ -219,12 +230,15 @@ export class Line {
     } catch (error) {
       wait.failed(error);
     }
+    if (!this.waits.size) this.left();
   }
 
   /** Nobody waits any more. */
   #empty() {
-    if (this.#ahead >= 0) this.plain.ask(this.cancel, ['PLACE', this.name]).catch(() => {});
+    const given = this.#ahead >= 0 && this.plain.ask(this.cancel, ['PLACE', this.name]).catch(() => {});
     this.#ahead = -1;
+    if (given) given.then(() => this.#left());
+    else this.#left();
     if (!this.#heard.size) return this.plain.forget(this);
     this.#next = new Alarm(now() + LINGER, () => {
       for (const channel of [...this.#heard]) this.#unhear(channel);
@@ -240,6 +254,7 @@ export class Line {
 
   stop() {
     this.#next?.clear();
+    this.#left();
     for (const wait of [...this.waits]) wait.failed(new Closed());
   }
 }

@@ -50,7 +50,7 @@ export class Plain {
   /** A command of the module. @param {(string | number)[]} words @returns {Promise<unknown>} */
   call(words) {
     const call = callOf(words);
-    if (call.command === 'CANCEL') return Promise.resolve(this.#leave(idOf(call)));
+    if (call.command === 'CANCEL') return this.#leave(idOf(call));
     return call.wait === undefined ? this.ask(call) : this.#wait(call);
   }
 
@@ -106,10 +106,10 @@ export class Plain {
   }
 
   /** @param {string} id */
-  #leave(id) {
+  async #leave(id) {
     const wait = this.#waits.get(id);
     if (!wait?.leave()) return 0;
-    wait.line.left();
+    await wait.line.left();
     return 1;
   }
 

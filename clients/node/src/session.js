@@ -214,7 +214,8 @@ export class Session {
     const pending = this.#addPending(claim, [words.disown(claim)]);
     if (!link) return this.#wake();
     // By its token; but another run of the server need not know that.
-    const answered = this.#sendNow(pending, hold.outlived ? words.disown(claim) : words.release(claim, hold.token), link);
+    const line = hold.outlived ? words.disown(claim) : words.release(claim, hold.token);
+    const answered = this.#sendNow(pending, line, link, hold);
     // No longer than that: what has no reply is retried.
     await new Promise((resolve, reject) => {
       const late = new Alarm(now() + this.timeout, () => resolve(undefined), ANSWER);
@@ -222,13 +223,16 @@ export class Session {
     });
   }
 
-  /** @param {PendingCommand} pending @param {(string | number)[]} line @param {Link} link */
-  async #sendNow(pending, line, link) {
+  /** @param {PendingCommand} pending @param {(string | number)[]} line @param {Link} link @param {Hold} hold */
+  async #sendNow(pending, line, link, hold) {
     try {
-      await link.call(line);
+      const reply = await link.call(line);
       this.#settled(pending);
+      // Without the module there is no message of a loss.
+      if (link.plain && pending.claim.keys.length > Math.max(Number(reply), 1)) hold._missed('NOTHELD');
     } catch (error) {
       if (error instanceof Closed) return; // on the next connection, then
+      if (link.plain && error instanceof Refusal && hold._missed(error.code)) return this.#settled(pending);
       if (this.elsewhere(error)) return void this.cluster?.movedPending(this, pending);
       this.#refused(pending);
       throw fromServer(/** @type {Error} */ (error).message);
