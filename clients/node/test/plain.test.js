@@ -261,6 +261,28 @@ forEach('who may load nothing is refused, with what an administrator can do', as
   }
 });
 
+for (const [backend, commands] of [['functions', '+fcall +fcall_ro +function|load'], ['script', '+evalsha +script|load']]) {
+  forEach(`the rights that the README names are enough: ${backend}`, async (t, open) => {
+    const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8');
+    assert(readme.includes(commands));
+    const line = /^ACL SETUSER (ann on .*\n.*)\+fcall/m.exec(readme)[1];
+    const server = await Server.plain(t);
+    await server.say('ACL', 'SETUSER', ...`${line} ${commands}`.trim().split(/\s+/));
+    const locks = open(server.port, ANN);
+    for (const [n, how] of [{}, { mode: 'read' }, { mode: 'write' }, { limit: 2, permits: 2 }].entries()) {
+      const hold = await locks.acquire(`jobs:${n}`, how);
+      const next = open(server.port, ANN).acquire(`jobs:${n}`, { ...how, wait: 20_000 });
+      await sleep(250);
+      await hold.renew();
+      await hold.release();
+      await (await next).release();
+    }
+    const both = await locks.acquire(['jobs:1', 'jobs:2'], { wait: 1000 });
+    await both.release();
+    assert.equal(locks.backend, backend);
+  });
+}
+
 for (const [what, rules] of Object.entries({
   'the lock': ['resetkeys', '~b'],
   'the queue': ['resetkeys', '~a', '~redisson_lock_token:*'],
