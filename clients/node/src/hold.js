@@ -3,7 +3,7 @@ import { LostError, RefusedError } from './errors.js';
 import { insist } from './insist.js';
 import { duration } from './options.js';
 import { Refusal } from './refusal.js';
-import { Alarm, now } from './time.js';
+import { Alarm, now, suspended } from './time.js';
 import * as words from './words.js';
 
 /** @import { Claim, Plan } from './options.js' */
@@ -23,6 +23,8 @@ export class Hold {
   #controller;
   /** @type {Alarm | undefined} for the deadline */
   #alarm;
+  /** For how long the machine had been suspended when the deadline was set. */
+  #slept = 0;
   /** @type {Alarm | undefined} */
   #max;
   #session;
@@ -168,12 +170,14 @@ export class Hold {
   _keepUp() {
     const { link, claim } = this;
     this.due = now() + claim.lease / 3;
-    if (link) this.#renew(link, words.renew(claim, claim.lease));
+    this.#look();
+    if (link && !this.#lost) this.#renew(link, words.renew(claim, claim.lease));
   }
 
   /** @param {Link} link @param {(string | number)[]} line */
   async #renew(link, line) {
     const sent = now();
+    const slept = suspended();
     const { lease } = this.claim;
     try {
       await link.call(line);
@@ -184,7 +188,7 @@ export class Hold {
       return; // anything else may pass before its deadline
     }
     if (!this.renewed || this.#lost || this.#count === 0) return;
-    if (link.plain) this.#endsAt(sent + lease);
+    if (link.plain) this.#endsAt(sent + lease, slept);
     else this.#watched();
   }
 
@@ -282,10 +286,11 @@ export class Hold {
     this.link?.tags.delete(this.#tag);
   }
 
-  /** @param {number} deadline */
-  #endsAt(deadline) {
+  /** @param {number} deadline @param {number} [slept]  for how long the machine had been suspended when the lease began */
+  #endsAt(deadline, slept = suspended()) {
     this.#alarm?.clear();
     this.#alarm = new Alarm(deadline, () => this.#giveBack('lease'));
+    this.#slept = slept;
     if (!this.renewed) return;
     this.due = deadline - (this.claim.lease * 2) / 3;
     this.#session.renewals.add(this);
@@ -293,8 +298,9 @@ export class Hold {
 
   /** The program may have kept the event loop busy beyond the end: then the timer is late. */
   #look() {
-    for (const alarm of [this.#alarm, this.#max]) {
-      if (!this.#lost && this.#count > 0 && alarm && alarm.at <= now()) alarm.ring();
+    const slept = suspended() - this.#slept;
+    for (const [alarm, at] of /** @type {const} */ ([[this.#alarm, now() + slept], [this.#max, now()]])) {
+      if (!this.#lost && this.#count > 0 && alarm && alarm.at <= at) alarm.ring();
     }
   }
 
