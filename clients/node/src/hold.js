@@ -97,6 +97,8 @@ export class Hold {
     const sent = now();
     const session = this.#session;
     const line = words.renew(this.claim, length);
+    // A shorter lease begins when the server has it, whether or not its reply comes.
+    if (this.#alarm && sent + length < this.#alarm.at) this.#endsAt(sent + length);
     try {
       await insist(session, this.claim, line, sent + session.timeout, () => this.#over());
     } catch (error) {

@@ -201,8 +201,9 @@ export class Session {
    * @param {Claim} claim @param {boolean} waits
    */
   callOff(claim, waits) {
-    const disown = words.disown(claim);
-    const pending = this.#addPending(claim, waits ? [words.cancel(claim), disown] : [disown]);
+    // Without the module one that was overwritten must not keep the others.
+    const disown = this.wanted.found === 'module' ? [words.disown(claim)] : words.disownEach(claim);
+    const pending = this.#addPending(claim, waits ? [words.cancel(claim), ...disown] : disown);
     if (this.link) this.#sendPending(pending);
     else this.#wake();
   }

@@ -34,6 +34,9 @@ export function disown(claim) {
   return ['RLOCK.RELEASE', keys[0], owner, ...mode(claim), 'ALL', 'IFHELD'];
 }
 
+/** The same key by key: where one was overwritten, MRELEASE would release none. @param {Claim} claim */
+export const disownEach = (claim) => claim.keys.map((key) => disown({ ...claim, keys: [key] }));
+
 /** Of a wait for several keys one is enough: it ends whole. @param {Claim} claim */
 export const cancel = (claim) => ['RLOCK.CANCEL', claim.keys[0], claim.owner, ...mode(claim)];
 

@@ -141,6 +141,10 @@ forEach('a hold is renewed by the client, and the loss of it is found', async (t
   await server.say('DEL', 'b');
   await server.say('SET', 'c', 'x');
   assert.deepEqual([await lost(gone), await lost(other)], ['deleted', 'overwritten']);
+  const several = await locks.acquire(['h', 'i', 'j'], { lease: 900 });
+  await server.say('SET', 'i', 'x');
+  assert.equal(await lost(several), 'overwritten');
+  await until(async () => (await server.say('EXISTS', 'h', 'j')) === 0, 'the others are released');
   await kept.renew(60_000);
   assert(await server.say('PTTL', 'a') > 50_000);
   assert.equal(await gone.release().catch((error) => error.reason), 'deleted');
