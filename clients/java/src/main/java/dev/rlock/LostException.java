@@ -29,7 +29,9 @@ public final class LostException extends RlockException {
      * {@code flushed}, {@code overwritten}, {@code demoted}, {@code moved}, {@code rebound} or
      * {@code released} as the server says; {@code connection} when the connection broke or proved
      * dead; {@code max} when the time of {@link Request#max} was over; {@code lease} when a lease
-     * that nobody renews was over; {@code closed} when the {@link Locks} were closed.
+     * that was not renewed was over; {@code closed} when the {@link Locks} were closed. A server without
+     * the module says nothing: there a renewal finds that it is gone, {@code deleted}, or
+     * {@code overwritten}.
      *
      * @return one of these words
      */
