@@ -81,7 +81,7 @@ async fn follow(client: &Client, backend: Backend, key: &str) -> Outcome {
         while let Ok(push) = pushes.try_recv() {
             event(push)?;
         }
-        seen.compare(Lock::of(lock), has_events)?;
+        seen.compare(Lock::of(lock), has_events, speech.has_module())?;
         tokio::select! {
             push = pushes.recv() => event(push.ok_or_else(gone)?)?,
             _ = tick.tick() => {}
@@ -126,7 +126,8 @@ struct Seen {
 impl Seen {
     /// Who came and who went. With events they show that something happened, and this whom
     /// it was about.
-    fn compare(&mut self, lock: Lock, has_events: bool) -> Result<(), Failure> {
+    /// Without the module nobody knows who waits.
+    fn compare(&mut self, lock: Lock, has_events: bool, is_known: bool) -> Result<(), Failure> {
         let Some(before) = self.holders.replace(lock.holders.clone()) else {
             self.waiters = lock.waiters;
             for holder in &lock.holders {
@@ -135,7 +136,10 @@ impl Seen {
             if lock.holders.is_empty() {
                 line(&lock.mode)?;
             }
-            return line(&format!("waiters {}", lock.waiters));
+            if is_known {
+                line(&format!("waiters {}", lock.waiters))?;
+            }
+            return Ok(());
         };
         let is_in = |holder: &Holder, all: &[Holder]| {
             all.iter().any(|other| {

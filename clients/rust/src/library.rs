@@ -23,7 +23,7 @@ const MOST_DECLARED: usize = 1 << 14;
 pub struct Speech {
     pub backend: Backend,
     sha: Arc<str>,
-    in_cluster: bool,
+    pub in_cluster: bool,
 }
 
 impl Speech {

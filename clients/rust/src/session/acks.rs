@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::{self, Time};
 use crate::error::Error;
+use crate::finding::{self, Finding, find};
 use crate::library::Speech;
 use crate::request::Request;
 
@@ -144,8 +145,19 @@ async fn confirm(
             .await
             .map_err(|error| Error::from_redis(&error))?,
     };
-    let sent = clock::now();
-    let asked = ask(&mut connection, questions, (n, within), server.1).await;
+    let mut sent = clock::now();
+    let mut asked = ask(&mut connection, questions, (n, within), server.1).await;
+    let is_gone = |end: &Result<(), Error>| matches!(end, Err(e) if e.is_unknown_function());
+    if let (Ok((ends, _)), Some(question)) = (&asked, questions.first())
+        && ends.iter().any(is_gone)
+    {
+        // Somebody has flushed the functions: they are loaded again.
+        let first = finding::first().query_async(&mut connection).await;
+        let finding = Finding::new(question.speech.in_cluster, false);
+        find(&mut connection, finding, first).await?;
+        sent = clock::now();
+        asked = ask(&mut connection, questions, (n, within), server.1).await;
+    }
     let (ends, had) = asked.map_err(|error| Error::from_redis(&error))?;
     *kept = Some(connection);
     let few = || Error::Refused {
