@@ -4,6 +4,10 @@
 //! `Actor` knows it all. A task on threads of rlock's own brings it what comes by itself:
 //! messages, closed connections, time. The program's own tasks send their commands and take the
 //! replies themselves, so that a command costs no more changes of tasks than one of redis-rs.
+//!
+//! At a server without the module requests go by `plain` (tries, in lines that `line` has) and holds
+//! are renewed by `keep`. A server that gets the module, or forgets the functions, is
+//! spoken to anew by a new connection: no hold is lost by that there.
 
 mod acks;
 mod actor;

@@ -18,7 +18,9 @@ use super::line::{Changes, Kind};
 
 /// Who has waited for so long takes a place in the lock's queue: nobody starves.
 const TURN: Duration = Duration::from_millis(100);
-/// For how long it stands when it is not renewed.
+/// After so long the reply to a try is looked for here.
+const LOOK: Duration = Duration::from_secs(1);
+/// For how long a place stands when it is not renewed.
 const PLACE_MS: u64 = 2000;
 
 impl Actor {
@@ -39,7 +41,7 @@ impl Actor {
         if asked.token.is_some() {
             return None;
         }
-        let look = now + request.lease / 2;
+        let look = now + (request.lease / 2).min(LOOK);
         if asked.reply.is_some() {
             self.look_at(id, Some(look));
             return None;
