@@ -70,12 +70,20 @@ fn a_waiter_gets_no_connection_when_the_server_stops() {
 }
 
 #[test]
-fn a_server_without_the_module_and_a_node_of_a_cluster_are_refused_at_once() {
+fn a_server_without_the_required_module_and_a_node_of_a_cluster_are_refused_at_once() {
     let bare = Server::bare(free_port(), &[]);
     for words in [
-        &["run", "--wait", "forever", "jobs", "--", "true"][..],
+        &[
+            "--backend=module",
+            "run",
+            "--wait",
+            "forever",
+            "jobs",
+            "--",
+            "true",
+        ][..],
+        &["--backend=module", "who", "a"],
         &["ls"],
-        &["who", "a"],
     ] {
         let seen = done(&bare, words);
         assert_eq!(seen.code, 118, "{}", seen.errors);
