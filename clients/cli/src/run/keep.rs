@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 use rlock_client::clock::now;
-use rlock_client::{Hold, Locks, QuorumHold, Reason};
+use rlock_client::{Backend, Hold, Locks, QuorumHold, Reason};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
@@ -15,6 +15,8 @@ use super::guard::Connected;
 use super::words::{Order, Report, Until};
 use super::{End, LAST_WORDS, Say, Signals, family, signals};
 use crate::exit::{CANNOT_RUN, Failure, LOST, NO_COMMAND, USAGE};
+
+const LOOK: Duration = Duration::from_secs(3);
 
 /// A lease: of one server it is renewed here, and one by quorum renews itself.
 pub enum Lock {
@@ -34,6 +36,15 @@ impl Lock {
         match self {
             Self::Single(hold, _) => hold.owner(),
             Self::Quorum(hold) => hold.owner(),
+        }
+    }
+
+    /// When it is renewed, after that. Where nobody notifies of a loss that is what finds it.
+    fn pause(&self, lease: Duration) -> Duration {
+        let third = lease / 3;
+        match self {
+            Self::Single(_, locks) if locks.backend() != Some(Backend::Module) => third.min(LOOK),
+            _ => third,
         }
     }
 
@@ -188,9 +199,9 @@ pub async fn keep(
     }
 }
 
-/// Once, a third of the lease after the last time; what came of it.
+/// Once, when its time has come; what came of it.
 async fn renew(lock: &Lock, lease: Duration, say: &Say) -> Until {
-    let at = lock.asked(lease) + lease / 3;
+    let at = lock.asked(lease) + lock.pause(lease);
     sleep(at.saturating_sub(now())).await;
     loop {
         match lock.renew(lease).await {

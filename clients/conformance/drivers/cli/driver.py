@@ -184,7 +184,8 @@ async def hello(words):
 
 
 async def open_(words):
-    opened[words["locks"]] = ["--url", url(words, words["host"], words["port"]), *trusts(words)]
+    required = ["--backend", words["backend"]] if "backend" in words else []
+    opened[words["locks"]] = ["--url", url(words, words["host"], words["port"]), *trusts(words), *required]
 
 
 def url(words, host, port):
