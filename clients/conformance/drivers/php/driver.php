@@ -176,29 +176,28 @@ function with_hold(Locks $locks, Rlock\Hold $hold, array $words): array
     throw new LogicException("there is no {$words['do']}");
 }
 
-function answer(array $words, callable $does): bool
+function answer(array $words, callable $does): void
 {
     try {
         $ok = $does();
         say(['id' => $words['id'], 'ok' => (object) $ok]);
-        return true;
     } catch (Throwable $e) {
         say(['id' => $words['id']] + failure($e));
-        return false;
     }
 }
 
 /** The process of one request, and of the hold that it got. */
 function worker(array $words, array $where, $orders): void
 {
-    pcntl_async_signals(true);
-    pcntl_signal(SIGUSR1, static function (): void {
-        pcntl_signal(SIGUSR1, SIG_IGN);
-        throw new Cancelled('cancelled');
-    });
     $locks = $hold = null;
-    $has = answer($words, static function () use ($words, $where, &$locks, &$hold): array {
-        pcntl_sigprocmask(SIG_UNBLOCK, [SIGUSR1]);
+    answer($words, static function () use ($words, $where, &$locks, &$hold): array {
+        pcntl_async_signals(true);
+        // A signal may be there already, and pcntl_signal() lets it in.
+        pcntl_signal(SIGALRM, static function (): void {
+            pcntl_signal(SIGALRM, SIG_IGN);
+            throw new Cancelled('cancelled');
+        });
+        pcntl_sigprocmask(SIG_UNBLOCK, [SIGALRM]);
         $locks = locks($where);
         switch ($words['do']) {
             case 'scope':
@@ -207,19 +206,20 @@ function worker(array $words, array $where, $orders): void
                 return count_up($locks, $words);
         }
         $hold = $locks->acquire(...options($words));
-        pcntl_sigprocmask(SIG_BLOCK, [SIGUSR1]);
+        pcntl_sigprocmask(SIG_BLOCK, [SIGALRM]);
         return ['token' => $hold->token, 'owner' => $hold->owner];
     });
-    pcntl_sigprocmask(SIG_BLOCK, [SIGUSR1]);
-    while ($has && $hold !== null && ($line = fgets($orders)) !== false) {
+    pcntl_sigprocmask(SIG_BLOCK, [SIGALRM]);
+    // Also without a hold: somebody may ask for it.
+    while (isset($words['hold']) && ($line = fgets($orders)) !== false) {
         $order = json_decode($line, true);
-        answer($order, static fn (): array => with_hold($locks, $hold, $order));
+        answer($order, static fn (): array => with_hold($locks, $hold ?? throw new LogicException('no hold'), $order));
     }
 }
 
 $opened = $holds = $workers = $pids = [];
-// Until a worker is ready for it.
-pcntl_sigprocmask(SIG_BLOCK, [SIGUSR1]);
+// Until a worker is ready for it. (Not SIGUSR1, of which PHP has a handler of its own.)
+pcntl_sigprocmask(SIG_BLOCK, [SIGALRM]);
 while (($line = fgets(STDIN)) !== false) {
     $words = json_decode($line, true);
     switch ($words['do']) {
@@ -232,7 +232,7 @@ while (($line = fgets(STDIN)) !== false) {
             say(['id' => $words['id'], 'ok' => (object) []]);
             break;
         case 'cancel':
-            isset($pids[$words['acquire']]) && posix_kill($pids[$words['acquire']], SIGUSR1);
+            isset($pids[$words['acquire']]) && posix_kill($pids[$words['acquire']], SIGALRM);
             say(['id' => $words['id'], 'ok' => (object) []]);
             break;
         case 'acquire':
@@ -267,7 +267,7 @@ while (($line = fgets(STDIN)) !== false) {
 }
 foreach ($pids as $id => $pid) {
     fclose($workers[$id]);
-    posix_kill($pid, SIGUSR1);
+    posix_kill($pid, SIGALRM);
 }
 foreach ($pids as $pid) {
     pcntl_waitpid($pid, $status);
