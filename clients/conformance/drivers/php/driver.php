@@ -85,7 +85,7 @@ function client(array $words, Server $server): object|array
             $redis->setOption(Redis::OPT_READ_TIMEOUT, 0.2);
         }
         return $redis;
-    } catch (RedisException | Predis\PredisException) {
+    } catch (RedisException | Predis\PredisException | ErrorException) {
         return $server;
     }
 }
@@ -205,8 +205,10 @@ function worker(array $words, array $where, $orders): void
             case 'count':
                 return count_up($locks, $words);
         }
-        $hold = $locks->acquire(...options($words));
+        $got = $locks->acquire(...options($words));
+        // From here on it is too late; before, what was got is let go.
         pcntl_sigprocmask(SIG_BLOCK, [SIGALRM]);
+        $hold = $got;
         return ['token' => $hold->token, 'owner' => $hold->owner];
     });
     pcntl_sigprocmask(SIG_BLOCK, [SIGALRM]);
