@@ -11,7 +11,7 @@ use Rlock\Exception\RefusedException;
 final class Acquisition
 {
     /** A connection that was silent for so long is replaced; the server keeps the place in its queue. */
-    private const SILENCE = 15.0;
+    private const SILENCE = 60.0;
     /** How long the server's word may come after the end of the wait. */
     private const GRACE = 1.0;
 
