@@ -104,8 +104,9 @@ final class RealServer
         posix_kill($this->pid(), SIGKILL);
         proc_close($this->process);
         $this->process = null;
-        array_map('unlink', glob("{$this->folder}/{,*/}*[!/]", GLOB_BRACE));
-        @rmdir($this->folder);
+        // They keep nothing, so there are no folders in it.
+        array_map('unlink', glob("{$this->folder}/*"));
+        rmdir($this->folder);
     }
 
     private static function module(): string
