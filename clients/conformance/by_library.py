@@ -8,9 +8,9 @@ import functools
 import hashlib
 import os
 import pathlib
-import subprocess
 
 from resp import Error
+from version import is_before_7
 
 # What servers have in this run: `module`, `functions` or `script`.
 BACKEND = os.environ.get("RLOCK_BACKEND") or "module"
@@ -193,19 +193,9 @@ async def owners(server):
 # How a server of this backend is set up
 
 
-@functools.cache
-def has_functions():
-    """Whether the server has them at all: Redis 6.2 knows no such command to forbid."""
-    said = subprocess.run(
-        [os.environ.get("RLOCK_SERVER", "redis-server"), "--version"], capture_output=True, text=True, check=False
-    ).stdout
-    version = said.partition("v=")[2].split(".")[0]
-    return not version.isdigit() or int(version) >= 7
-
-
 def without_functions(users):
     """The server's users, of whom none may use functions where the backend is `script`."""
-    if BACKEND != "script" or not has_functions():
+    if BACKEND != "script" or is_before_7():  # that knows no such command to forbid
         return users
     if not any(user.split()[0] == "default" for user in users):
         users = ["default on nopass ~* &* +@all", *users]

@@ -9,6 +9,7 @@ import child
 import tls
 from ports import free_port
 from resp import Error, Parser, Push, encode
+from version import SERVER, is_before_7
 
 START = 30  # s, at most
 REPLY = 20
@@ -64,7 +65,7 @@ class Server:
         self.log = os.path.join(self.directory, "server.log")
         self.config = config
         self.port = None
-        self.bus_port = self.tls_port = None
+        self.cluster_port = self.tls_port = None
         self.process = None
         self.connection = None
         self.one_at_a_time = asyncio.Lock()
@@ -81,7 +82,7 @@ class Server:
         raise Down(f"{self.name} did not start: " + "\n".join(child.tail(self.log)))
 
     async def start_on(self, port):
-        words = [os.environ.get("RLOCK_SERVER", "redis-server"), "--port", port, "--bind", "127.0.0.1"]
+        words = [SERVER, "--port", port, "--bind", "127.0.0.1"]
         words += ["--dir", self.directory, "--save", ""]
         if self.has_module:
             words += ["--loadmodule", os.environ["RLOCK_MODULE"]]
@@ -107,13 +108,18 @@ class Server:
         users = by_library.without_functions(users if isinstance(users, list) else [users])
         config = {**self.config, "user": [f"{RUNNER} on >{RUNNER} ~* &* +@all", *users]}
         in_cluster = "cluster-enabled" in config
-        if in_cluster:
-            self.bus_port = self.bus_port or free_port()
-            config["cluster-port"] = self.bus_port
+        if in_cluster and not is_before_7():
+            self.cluster_port = self.cluster_port or free_port()
+            config["cluster-port"] = self.cluster_port
         if self.has_tls:
             self.tls_port = self.tls_port or free_port()
             config.update(tls.keys().of_server(in_cluster), **{"tls-port": self.tls_port})
         return config
+
+    @property
+    def bus_port(self):
+        """Where it speaks to the other nodes of its cluster."""
+        return self.cluster_port or (self.tls_port or self.port) + 10_000
 
     @staticmethod
     async def ask_on(port, words):
