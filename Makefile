@@ -75,8 +75,8 @@ explore: module server ## run the core against its model, and the library agains
 	PROPTEST_RNG_SEED=$(or $(SEED),$(shell date +%s)) cargo test --locked --lib random::
 	RLOCK_DIFF_SEED=$(or $(SEED),$(shell date +%s)) RLOCK_DIFF_STEPS=$(or $(STEPS),20000) tests/suite --nocapture lua::differential::the_library
 
-torture: module server drivers ## drive it by many clients under faults, and judge what they saw (SECONDS=60, SEED=8 repeats one; SERVER=valkey-9.1, TOPOLOGY=cluster, ONLY=full; CLIENTS="python go" tortures those of clients/)
-	@$(TORTURE_SERVER) $(if $(CLIENTS),$(TARGET)/debug/torture-clients --clients="$(CLIENTS)",$(TARGET)/debug/torture --topology=$(TOPOLOGY) --only=$(ONLY)) --seed=$(SEED) --seconds=$(SECONDS) --round=$(ROUND) --round-seconds=$(ROUND_SECONDS)
+torture: module server drivers ## drive it by many clients under faults, and judge what they saw (SECONDS=60, SEED=8 repeats one; SERVER=valkey-9.1, TOPOLOGY=cluster, ONLY=full; CLIENTS="python go" tortures those of clients/, PLAIN=functions, script or mixed without the module, REDISSON=1 beside the real Redisson)
+	@$(TORTURE_SERVER) $(if $(CLIENTS),$(TARGET)/debug/torture-clients --clients="$(CLIENTS)" --plain=$(PLAIN) --redisson=$(REDISSON),$(TARGET)/debug/torture --topology=$(TOPOLOGY) --only=$(ONLY)) --seed=$(SEED) --seconds=$(SECONDS) --round=$(ROUND) --round-seconds=$(ROUND_SECONDS)
 
 failover: module server drivers ## replace masters under load, and count what is held twice (SHORT=1 for CI; SERVER=valkey-9.1, FAULTS=kill,stop, RULES=0,1, ROUNDS=5; CLUSTER=all: slots and masters of a cluster)
 	@$(TORTURE_SERVER) $(TARGET)/debug/failover --short=$(SHORT) --faults=$(FAULTS) --rules=$(RULES) --rounds=$(ROUNDS) --cluster=$(CLUSTER)

@@ -31,6 +31,12 @@ pub struct Round {
     pub at: u64,
     /// Drivers, by their number; 0 is who asks the server without a client.
     pub drivers: Vec<String>,
+    /// Others of these ask the server without a client of ours too.
+    #[serde(default)]
+    pub raw: Vec<usize>,
+    /// The server has no module.
+    #[serde(default)]
+    pub plain: bool,
 }
 
 /// One request to a driver. The driver's number is that of a place: one that was killed has a

@@ -8,11 +8,16 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::backend::Servers;
+use crate::PROCESSES;
+
 /// What a build ends with whose packages cannot be had.
 const NO_PACKAGES: i32 = 75;
 
 pub struct Kind {
     pub name: String,
+    /// `module`, `functions`, `script`: those that its client has.
+    backends: Vec<String>,
     run: Vec<String>,
     folder: PathBuf,
     built: PathBuf,
@@ -20,7 +25,11 @@ pub struct Kind {
 
 impl Kind {
     /// Builds it; an error with why, if it is to be skipped.
-    pub fn build(name: &str, root: &Path, target: &Path) -> io::Result<Result<Self, String>> {
+    pub fn build(
+        name: &str,
+        (root, target): (&Path, &Path),
+        servers: Servers,
+    ) -> io::Result<Result<Self, String>> {
         let dir = root.join("clients/conformance/drivers").join(name);
         let text = fs::read_to_string(dir.join("driver.json"))
             .map_err(|error| Error::other(format!("there is no driver {name:?}: {error}")))?;
@@ -41,12 +50,22 @@ impl Kind {
                 .map(|word| word.replace("$RLOCK_BUILT", &path))
                 .collect()
         };
+        let backends = match words("backends") {
+            none if none.is_empty() => vec!["module".to_owned()],
+            some => some,
+        };
         let kind = Self {
             name: name.to_owned(),
+            backends,
             run: words("run"),
             folder,
             built: built.clone(),
         };
+        for backend in (0..PROCESSES).map(|process| servers.backend(process).name()) {
+            if !kind.backends.iter().any(|has| has == backend) {
+                return Ok(Err(format!("its client has no backend {backend}")));
+            }
+        }
         let how = words("build");
         if how.is_empty() {
             return Ok(Ok(kind));

@@ -15,10 +15,12 @@ use rlock_torture::clock::now_us;
 use rlock_torture::saw::{Ask, Life, Record, Told};
 use serde_json::{json, Value};
 
+use crate::backend::Backend;
 use crate::book::{locked, Book};
 use crate::build::Kind;
 use crate::process::{send_signal, spawn};
 use crate::proxy::Proxy;
+use crate::server::NO_FUNCTIONS;
 
 /// An answer that has not come by then never comes.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -30,6 +32,8 @@ type Answers = HashMap<u64, Sender<(u64, Value)>>;
 pub struct Driver {
     pub number: usize,
     pub kind: Arc<Kind>,
+    /// By what its client is to keep its locks.
+    pub backend: Backend,
     pub proxy: Arc<Proxy>,
     pub book: Arc<Book>,
     ids: AtomicU64,
@@ -94,7 +98,7 @@ impl Asked {
 impl Driver {
     pub fn new(
         number: usize,
-        kind: &Arc<Kind>,
+        (kind, backend): (&Arc<Kind>, Backend),
         proxy: Arc<Proxy>,
         book: &Arc<Book>,
         dir: &Path,
@@ -102,6 +106,7 @@ impl Driver {
         Self {
             number,
             kind: Arc::clone(kind),
+            backend,
             proxy,
             book: Arc::clone(book),
             ids: AtomicU64::new(1),
@@ -144,11 +149,28 @@ impl Driver {
         };
         let (ours, output) = (Arc::clone(self), output.ok_or_else(no_pipe)?);
         thread::spawn(move || ours.read(output, life));
-        let to =
+        let mut to =
             json!({"locks": "l", "host": "127.0.0.1", "port": self.proxy.port, "timeout": 2000});
+        if self.backend == Backend::Script {
+            (to["user"], to["password"]) = (NO_FUNCTIONS.into(), NO_FUNCTIONS.into());
+        }
         self.ask("open", "", to).finish();
         locked(&self.now).ready = true;
         Ok(())
+    }
+
+    /// As reports say it.
+    pub fn name(&self) -> String {
+        match self.backend {
+            Backend::Module => self.kind.name.clone(),
+            other => format!("{} by {}", self.kind.name, other.name()),
+        }
+    }
+
+    /// By what its client says that it keeps its locks; none while it does not know.
+    pub fn says_backend(&self) -> Option<String> {
+        let said = self.ask("backend", "", json!({})).finish();
+        said.out["ok"]["backend"].as_str().map(str::to_owned)
     }
 
     pub fn life(&self) -> u32 {

@@ -11,6 +11,7 @@ use rlock_torture::saw::{Fault, Record};
 
 use crate::book::Book;
 use crate::driver::Driver;
+use crate::library::Library;
 use crate::locks;
 use crate::proxy::Rule;
 use crate::server::Server;
@@ -19,6 +20,8 @@ pub struct Faults {
     pub rng: Rng,
     pub server: Server,
     pub drivers: Vec<Arc<Driver>>,
+    /// Where the server has no module.
+    pub plain: Option<Library>,
     pub book: Arc<Book>,
     pub under_way: Vec<UnderWay>,
 }
@@ -48,13 +51,11 @@ impl Faults {
         // Longer than a lease at times.
         let most = if self.rng.u32(0..4) > 0 { 400 } else { 4500 };
         let long = self.rng.u64(20..most);
-        let words = [
-            "RLOCK.ACQUIRE",
-            "RLOCK.ACQUIRE",
-            "RLOCK.RELEASE",
-            "RLOCK.RENEW",
-        ];
-        let word = words[self.rng.usize(0..4)];
+        let words = match self.plain {
+            Some(_) => ["rlock1_acquire", "rlock1_release", "rlock1_renew"],
+            None => ["RLOCK.ACQUIRE", "RLOCK.RELEASE", "RLOCK.RENEW"],
+        };
+        let word = words[[0, 0, 1, 2][self.rng.usize(0..4)]];
         let time = Duration::from_millis(long);
         match self.rng.u32(0..100) {
             0..14 => {
@@ -94,6 +95,7 @@ impl Faults {
             78..81 => self.kill_server(long / 4),
             81..85 => self.stop_server(long),
             85..88 => self.close_one()?,
+            88..91 => self.forget_library()?,
             _ => self.throw_out()?,
         }
         Ok(())
@@ -188,6 +190,21 @@ impl Faults {
         Ok(())
     }
 
+    /// The server loses its functions and scripts. Who calls them has to load them once more.
+    fn forget_library(&mut self) -> io::Result<()> {
+        if !self.server_is_well() {
+            return Ok(());
+        }
+        let mut link = self.server.link()?;
+        let mut fault = self.now("forget-library", None);
+        // Redis before 7.0 has no functions.
+        link.say("FUNCTION FLUSH")?;
+        link.must("SCRIPT FLUSH")?;
+        fault.end = now_us();
+        self.book.write(&Record::Fault(fault));
+        Ok(())
+    }
+
     /// Whoever holds the lock loses it.
     fn throw_out(&mut self) -> io::Result<()> {
         if !self.server_is_well() {
@@ -195,9 +212,13 @@ impl Faults {
         }
         let mut link = self.server.link()?;
         let key = locks::forced(&mut self.rng);
-        let verb = ["RLOCK.FORCE", "DEL"][self.rng.usize(0..2)];
+        let forces = self.rng.bool();
         let mut fault = self.now("throw-out", None);
-        link.must(&format!("{verb} {key}"))?;
+        match &mut self.plain {
+            _ if !forces => link.must(&format!("DEL {key}"))?,
+            Some(library) => library.must(&mut link, "rlock1_force", key)?,
+            None => link.must(&format!("RLOCK.FORCE {key}"))?,
+        };
         fault.end = now_us();
         fault.key = Some(key.to_owned());
         self.book.write(&Record::Fault(fault));

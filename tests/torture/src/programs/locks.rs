@@ -44,3 +44,18 @@ pub fn draw(rng: &mut Rng) -> Value {
         _ => json!({"key": rng.choice(FORCED)}),
     }
 }
+
+/// Those of the plain ones that have a counter of tokens from the beginning, where Redisson takes
+/// part: its fenced locks count by it alone.
+pub const FENCED: [&str; 2] = ["x0", "x1"];
+
+/// One of them, as Redisson is asked for it.
+pub fn for_redisson(rng: &mut Rng) -> Value {
+    match rng.u32(0..10) {
+        0..2 => json!({"key": rng.choice(FENCED), "verb": "fenced"}),
+        2..6 => json!({"key": rng.choice(PLAIN), "verb": "lock"}),
+        6 => json!({"key": rng.choice(FORCED), "verb": "lock"}),
+        7 => json!({"key": rng.choice(SHARED), "mode": "write", "verb": "write"}),
+        _ => json!({"key": rng.choice(SHARED), "mode": "read", "verb": "read"}),
+    }
+}

@@ -1,10 +1,13 @@
 //! Tortures rlock's clients: programs in their languages contend for the same locks over faulty
 //! wires, and another program judges what their clients said. See docs/testing.md.
 
+mod backend;
 mod book;
 mod build;
+mod crowd;
 mod driver;
 mod faults;
+mod library;
 #[allow(dead_code)] // shared with the torture of the module
 #[path = "../torture/link.rs"]
 mod link;
@@ -14,6 +17,7 @@ mod player;
 mod process;
 mod proxy;
 mod raw;
+mod redisson;
 #[allow(dead_code)]
 #[path = "../torture/resp.rs"]
 mod resp;
@@ -33,22 +37,20 @@ use fastrand::Rng;
 use rlock_torture::clock::now_us;
 use rlock_torture::saw::{Record, Round, Stall};
 
+use backend::Servers;
 use book::Book;
 use build::Kind;
+use crowd::{Crowd, BESIDE};
 use driver::Driver;
 use faults::Faults;
+use library::Library;
 use options::Options;
-use player::Player;
 use proxy::Proxy;
-use raw::Raw;
+use redisson::{Program, Redisson};
 use server::Server;
 
-/// Of each client so many processes, each with so many programs that use one session.
+/// Of each client so many processes.
 const PROCESSES: usize = 2;
-const PLAYERS: usize = 4;
-/// And of these so many who hold for long.
-const QUIET: usize = 3;
-const RAW: usize = 2;
 /// A thread of ours that comes so late says that the machine stood still, us.
 const LATE: u64 = 150_000;
 
@@ -67,13 +69,20 @@ fn main() -> ExitCode {
 fn rounds(options: &Options) -> io::Result<bool> {
     let mut kinds = Vec::new();
     for name in &options.clients {
-        match Kind::build(name, &options.root, &options.target)? {
+        match Kind::build(name, (&options.root, &options.target), options.servers)? {
             Ok(kind) => kinds.push(Arc::new(kind)),
             Err(why) => println!("skipped: {name}: {why}"),
         }
     }
     if kinds.is_empty() {
         return Ok(true);
+    }
+    let mut redisson = None;
+    if options.redisson {
+        match Program::build(&options.root, &options.target)? {
+            Ok(program) => redisson = Some(program),
+            Err(why) => println!("skipped: Redisson: {why}"),
+        }
     }
     let end = Instant::now() + Duration::from_secs(options.seconds);
     let mut fine = true;
@@ -84,7 +93,12 @@ fn rounds(options: &Options) -> io::Result<bool> {
             None => options.round_seconds.min(left.max(5)),
         };
         let dir = options.dir.join(format!("{}-{number}", options.seed));
-        let found = !round(options, &kinds, (number, seconds), &dir)?;
+        let found = !round(
+            options,
+            (&kinds, redisson.as_ref()),
+            (number, seconds),
+            &dir,
+        )?;
         match found {
             true => println!("kept: {}", dir.display()),
             false => fs::remove_dir_all(&dir)?,
@@ -101,7 +115,7 @@ fn rounds(options: &Options) -> io::Result<bool> {
 /// One round, judged; whether nothing was found.
 fn round(
     options: &Options,
-    kinds: &[Arc<Kind>],
+    (kinds, redisson): (&[Arc<Kind>], Option<&Program>),
     (number, seconds): (u32, u64),
     dir: &Path,
 ) -> io::Result<bool> {
@@ -109,23 +123,45 @@ fn round(
     fs::create_dir_all(dir)?;
     let mut rng = Rng::with_seed(options.seed.wrapping_mul(1_000_003) + u64::from(number));
     let book = Arc::new(Book::create(&dir.join("saw.jsonl"))?);
-    let server = Server::start(&dir.join("server"), &options.module)?;
+    let servers = options.servers;
+    let module = Some(options.module.as_path()).filter(|_| !servers.are_plain());
+    let server = Server::start(&dir.join("server"), module)?;
     let mut drivers = Vec::new();
-    for kind in kinds.iter().flat_map(|kind| [kind; PROCESSES]) {
-        let place = drivers.len() + 1;
-        let proxy = Proxy::start(place, server.port, Arc::clone(&book))?;
-        let driver = Arc::new(Driver::new(place, kind, proxy, &book, dir));
-        driver.start()?;
-        drivers.push(driver);
+    for kind in kinds {
+        for process in 0..PROCESSES {
+            let place = drivers.len() + 1;
+            let proxy = Proxy::start(place, server.port, Arc::clone(&book))?;
+            let what = (kind, servers.backend(process));
+            let driver = Arc::new(Driver::new(place, what, proxy, &book, dir));
+            driver.start()?;
+            drivers.push(driver);
+        }
     }
+    let mut redisson = match redisson {
+        Some(program) => Some(start_redisson(program, &server, dir)?),
+        None => None,
+    };
     describe(options, (number, seconds), &server, &drivers, &book)?;
     let stop = Arc::new(AtomicBool::new(false));
-    let mut threads = vec![watch(&book, &stop)];
-    threads.extend(play(&drivers, server.port, &book, &stop, &mut rng));
+    let crowd = Crowd {
+        options,
+        drivers: &drivers,
+        server: server.port,
+        redisson: redisson.as_ref(),
+        book: &book,
+        stop: &stop,
+    };
+    let mut threads = crowd.play(&mut rng)?;
+    threads.push(watch(&book, &stop));
+    let plain = match servers {
+        Servers::WithModule => None,
+        _ => Some(Library::read(&options.root, servers.backend(0))?),
+    };
     let mut faults = Faults {
         rng,
         server,
         drivers,
+        plain,
         book,
         under_way: Vec::new(),
     };
@@ -135,7 +171,12 @@ fn round(
     for thread in threads {
         let _ = thread.join();
     }
+    if redisson.as_mut().is_some_and(Redisson::is_gone) {
+        return Err(Error::other("Redisson has ended by itself"));
+    }
     rest::all_free(&mut faults)?;
+    rest::backends(&faults)?;
+    drop(redisson);
     for driver in &faults.drivers {
         driver.end();
         driver.proxy.end();
@@ -157,13 +198,21 @@ fn describe(
     let field = |name: &str| info.iter().find(|(found, _)| found == name);
     let valkey = field("valkey_version").map(|(_, version)| format!("valkey {version}"));
     let redis = field("redis_version").map(|(_, version)| format!("redis {version}"));
-    let names = drivers.iter().map(|driver| driver.kind.name.clone());
+    let names = drivers.iter().map(|driver| driver.name());
+    let names = names.chain(BESIDE.map(str::to_owned));
+    let names: Vec<String> = ["raw".to_owned()].into_iter().chain(names).collect();
     let clients = options.clients.join(" ");
-    let seed = options.seed;
+    let (seed, servers) = (options.seed, options.servers);
+    let plain = match servers.name() {
+        "" => String::new(),
+        name => format!(" PLAIN={name}"),
+    };
+    let redisson = if options.redisson { " REDISSON=1" } else { "" };
     let repeat = format!(
-        "make torture CLIENTS=\"{clients}\" SEED={seed} ROUND={number} ROUND_SECONDS={seconds}"
+        "make torture CLIENTS=\"{clients}\"{plain}{redisson} SEED={seed} ROUND={number} \
+         ROUND_SECONDS={seconds}"
     );
-    println!("seed {seed} round {number}: {clients}, {seconds} s");
+    println!("seed {seed} round {number}: {clients}{plain}{redisson}, {seconds} s");
     book.write(&Record::Round(Round {
         seed,
         round: number,
@@ -171,43 +220,20 @@ fn describe(
         clients: options.clients.clone(),
         repeat,
         at: now_us(),
-        drivers: ["raw".to_owned()].into_iter().chain(names).collect(),
+        raw: (names.len() - BESIDE.len()..names.len()).collect(),
+        drivers: names,
+        plain: servers.are_plain(),
     }));
     Ok(())
 }
 
-fn play(
-    drivers: &[Arc<Driver>],
-    server: u16,
-    book: &Arc<Book>,
-    stop: &Arc<AtomicBool>,
-    rng: &mut Rng,
-) -> Vec<JoinHandle<()>> {
-    let mut threads = Vec::new();
-    for driver in drivers {
-        for number in 0..PLAYERS + QUIET {
-            let player = Player {
-                driver: Arc::clone(driver),
-                number,
-                quiet: number >= PLAYERS,
-                life: 0,
-                rng: rng.fork(),
-                stop: Arc::clone(stop),
-            };
-            threads.push(thread::spawn(|| player.play()));
-        }
+/// Its fenced locks count by counters that are there from the beginning.
+fn start_redisson(program: &Program, server: &Server, dir: &Path) -> io::Result<Redisson> {
+    let mut link = server.link()?;
+    for key in locks::FENCED {
+        link.must(&format!("SET redisson_lock_token:{{{key}}} 0"))?;
     }
-    for number in 0..RAW {
-        let raw = Raw {
-            number,
-            server,
-            rng: rng.fork(),
-            book: Arc::clone(book),
-            stop: Arc::clone(stop),
-        };
-        threads.push(thread::spawn(|| raw.play()));
-    }
-    threads
+    Redisson::start(program, server.port, dir)
 }
 
 /// Does what the round is about.

@@ -4,8 +4,13 @@ use std::env;
 use std::io::{self, Error};
 use std::path::PathBuf;
 
+use crate::backend::Servers;
+
 pub struct Options {
     pub clients: Vec<String>,
+    pub servers: Servers,
+    /// The real Redisson takes the same locks.
+    pub redisson: bool,
     pub seed: u64,
     pub seconds: u64,
     pub round: Option<u32>,
@@ -27,6 +32,8 @@ impl Options {
         let target = env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
         let mut options = Self {
             clients: Vec::new(),
+            servers: Servers::WithModule,
+            redisson: false,
             seed: rlock_torture::clock::wall_ms() / 1000,
             seconds: 60,
             round: None,
@@ -58,11 +65,13 @@ impl Options {
         }
         match name {
             "--clients" => self.clients = value.split_whitespace().map(str::to_owned).collect(),
+            "--plain" => self.servers = Servers::read(value)?,
             "--seed" => self.seed = number(value)?,
             "--seconds" => self.seconds = number(value)?,
             "--round" => self.round = Some(number(value)?),
             "--round-seconds" => self.round_seconds = number(value)?,
             "--dir" => self.dir = value.into(),
+            "--redisson" => self.redisson = value != "0",
             "--stop" => self.stop = true,
             _ => return Err(bad(arg)),
         }

@@ -1,6 +1,6 @@
 //! The end of a round: all programs give back what they have, and then nothing may be left.
 
-use std::io;
+use std::io::{self, Error};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -8,40 +8,76 @@ use rlock_torture::clock::now_us;
 use rlock_torture::saw::{Left, Record};
 
 use crate::faults::Faults;
+use crate::library::Library;
 use crate::link::Link;
 use crate::locks;
+use crate::resp::Value;
 
 /// Leases of those that were killed end meanwhile.
 const LEFT: Duration = Duration::from_secs(30);
+const COUNTERS: &str = "redisson_lock_token:";
 
 /// While the drivers are there, with open connections: no lock is held and nobody waits.
 pub fn all_free(faults: &mut Faults) -> io::Result<()> {
+    let mut library = faults.plain.clone();
     look(faults, "all was released", |link| {
         let mut left = Vec::new();
         for key in locks::all() {
-            let info = link.must(&format!("RLOCK.INFO {key}"))?;
-            let holders = info.get("holders").map_or(&[][..], |found| found.array());
-            for holder in holders {
-                let owner = holder.get("owner").and_then(|owner| owner.text());
-                left.push(format!("{} holds {key}", owner.unwrap_or("?")));
-            }
-            for waiter in link.must(&format!("RLOCK.WAITERS {key}"))?.array() {
-                let owner = waiter.get("owner").and_then(|owner| owner.text());
-                left.push(format!("{} waits for {key}", owner.unwrap_or("?")));
-            }
+            left.extend(match &mut library {
+                Some(library) => in_plain(link, library, key)?,
+                None => in_module(link, key)?,
+            });
         }
         Ok(left)
     })
 }
 
-/// After all of them have ended: no key and no hold.
+fn in_module(link: &mut Link, key: &str) -> io::Result<Vec<String>> {
+    let info = link.must(&format!("RLOCK.INFO {key}"))?;
+    let mut left = holders(&info, key);
+    for waiter in link.must(&format!("RLOCK.WAITERS {key}"))?.array() {
+        let owner = waiter.get("owner").and_then(|owner| owner.text());
+        left.push(format!("{} waits for {key}", owner.unwrap_or("?")));
+    }
+    Ok(left)
+}
+
+/// Who waits there has a place in the lock's queue.
+fn in_plain(link: &mut Link, library: &mut Library, key: &str) -> io::Result<Vec<String>> {
+    let info = library.must(link, "rlock1_info", key)?;
+    let mut left = holders(&info, key);
+    for place in link
+        .must(&format!("ZRANGE rlock1_queue:{{{key}}} 0 -1"))?
+        .array()
+    {
+        left.push(format!("{} waits for {key}", place.text().unwrap_or("?")));
+    }
+    Ok(left)
+}
+
+fn holders(info: &Value, key: &str) -> Vec<String> {
+    let holders = info.get("holders").map_or(&[][..], |found| found.array());
+    let owners = holders.iter().map(|holder| holder.get("owner"));
+    let owners = owners.map(|owner| owner.and_then(Value::text).unwrap_or("?"));
+    owners.map(|owner| format!("{owner} holds {key}")).collect()
+}
+
+/// After all of them have ended: no key and no hold. The counters of tokens stay.
 pub fn nothing_left(faults: &mut Faults) -> io::Result<()> {
+    let has_module = faults.plain.is_none();
     look(faults, "all drivers had ended", |link| {
         let mut left = Vec::new();
         for key in link.call(&["KEYS", "*"])?.array() {
-            left.push(format!("the key {}", key.text().unwrap_or("?")));
+            let key = key.text().unwrap_or("?");
+            if !key.starts_with(COUNTERS) {
+                left.push(format!("the key {key}"));
+            }
         }
-        for (name, value) in link.info("rlock")? {
+        let gauges = match has_module {
+            true => link.info("rlock")?,
+            false => Vec::new(),
+        };
+        for (name, value) in gauges {
             let counts = [
                 "rlock_held",
                 "rlock_watchdog_holds",
@@ -56,10 +92,28 @@ pub fn nothing_left(faults: &mut Faults) -> io::Result<()> {
     })
 }
 
+/// Each client keeps its locks by what it is to keep them by.
+pub fn backends(faults: &Faults) -> io::Result<()> {
+    let end = Instant::now() + LEFT;
+    for driver in faults.drivers.iter().filter(|_| faults.plain.is_some()) {
+        let mut says = driver.says_backend();
+        while says.is_none() && Instant::now() < end {
+            sleep(Duration::from_millis(20));
+            says = driver.says_backend();
+        }
+        if says.as_deref() != Some(driver.backend.name()) {
+            let (name, says) = (driver.name(), says.unwrap_or_default());
+            let text = format!("driver {} ({name}) has backend {says:?}", driver.number);
+            return Err(Error::other(text));
+        }
+    }
+    Ok(())
+}
+
 fn look(
     faults: &mut Faults,
     when: &str,
-    left: impl Fn(&mut Link) -> io::Result<Vec<String>>,
+    mut left: impl FnMut(&mut Link) -> io::Result<Vec<String>>,
 ) -> io::Result<()> {
     let end = Instant::now() + LEFT;
     let mut link = faults.server.link()?;

@@ -1,6 +1,7 @@
 //! The server of a round, which is killed and started again with what it has written.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Error};
 use std::net::TcpListener;
@@ -12,18 +13,26 @@ use std::time::{Duration, Instant};
 use crate::link::Link;
 use crate::process::{send_signal, spawn};
 
+/// Who may not use functions: whose client has the script where there is no module. The password
+/// is the name.
+pub const NO_FUNCTIONS: &str = "no-functions";
+/// The file of the server's settings that says so.
+const USERS: &str = "users.conf";
+
 const START: Duration = Duration::from_secs(20);
 
 pub struct Server {
     pub port: u16,
     dir: PathBuf,
-    module: PathBuf,
+    /// None: it has none.
+    module: Option<PathBuf>,
     child: Option<Child>,
 }
 
 impl Server {
-    pub fn start(dir: &Path, module: &Path) -> io::Result<Self> {
+    pub fn start(dir: &Path, module: Option<&Path>) -> io::Result<Self> {
         fs::create_dir_all(dir)?;
+        fs::write(dir.join(USERS), users()?)?;
         let mut last = Error::other("no free port");
         for _ in 0..10 {
             let port = fastrand::u16(10_000..20_000);
@@ -33,7 +42,7 @@ impl Server {
             let mut server = Self {
                 port,
                 dir: dir.to_owned(),
-                module: module.to_owned(),
+                module: module.map(Path::to_owned),
                 child: None,
             };
             match server.launch() {
@@ -45,9 +54,9 @@ impl Server {
     }
 
     pub fn launch(&mut self) -> io::Result<()> {
-        let program = env::var_os("RLOCK_SERVER").unwrap_or("redis-server".into());
-        let mut command = Command::new(program);
+        let mut command = Command::new(program());
         command
+            .arg(self.dir.join(USERS))
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
             .args([
                 "--save",
@@ -58,9 +67,10 @@ impl Server {
                 "always",
             ])
             .arg("--dir")
-            .arg(&self.dir)
-            .arg("--loadmodule")
-            .arg(&self.module);
+            .arg(&self.dir);
+        if let Some(module) = &self.module {
+            command.arg("--loadmodule").arg(module);
+        }
         let more = env::var("RLOCK_SERVER_OPTIONS").unwrap_or_default();
         command.args(more.split_whitespace());
         let log = self.dir.with_extension("log");
@@ -118,4 +128,22 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+fn program() -> OsString {
+    env::var_os("RLOCK_SERVER").unwrap_or("redis-server".into())
+}
+
+fn users() -> io::Result<String> {
+    let said = Command::new(program()).arg("--version").output()?.stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let version = said.split_once("v=").map_or("", |(_, version)| version);
+    // Servers before 7 know no such commands to forbid.
+    let forbidden = match version.split('.').next().map(str::parse) {
+        Some(Ok(0..7)) => "",
+        _ => " -fcall -fcall_ro -function",
+    };
+    Ok(format!(
+        "user {NO_FUNCTIONS} on >{NO_FUNCTIONS} ~* &* +@all{forbidden}\n"
+    ))
 }

@@ -24,7 +24,7 @@ pub fn check(past: &Past, found: &mut Findings) {
         if known || ["acquire", "cancel", "open"].contains(&ask.what.as_str()) {
             answer(past, ask, cancelled.contains(ask.hold.as_str()), found);
         }
-        if ask.what == "acquire" && ask.driver > 0 {
+        if ask.what == "acquire" && !past.is_raw(ask.driver) {
             wait(past, ask, cancelled.contains(ask.hold.as_str()), found);
         }
     }

@@ -60,7 +60,7 @@ fn denied(past: &Past, found: &mut Findings) {
         let Some(lost) = hold.others.first() else {
             continue;
         };
-        if !Past::is_raw(hold) {
+        if !past.is_raw(hold.driver) {
             continue;
         }
         found.checked("held");

@@ -34,11 +34,14 @@ pub struct Hold {
     pub watchdog: bool,
     /// us; none: it has no such bound.
     pub max: Option<u64>,
-    pub token: i64,
+    /// us, as it was asked for.
+    pub lease: u64,
+    /// Redisson's locks have none, but for its fenced ones.
+    pub token: Option<i64>,
     pub call: u64,
     pub start: u64,
-    /// Its client said that it has it, surely at these moments or later.
-    pub has: Vec<u64>,
+    /// Its client said that it has it, surely at these moments or later, and not after those.
+    pub has: Vec<(u64, u64)>,
     /// When its last release was asked for.
     pub released: u64,
     /// Its lease is over at the earliest, and at the latest, at these moments, by the client's word.
@@ -54,7 +57,7 @@ impl Hold {
     /// What an acquisition became, if it was granted.
     pub fn granted(ask: &Ask) -> Option<Self> {
         let start = ask.reply?;
-        let token = ask.out["ok"]["token"].as_i64()?;
+        let token = ask.out.get("ok")?["token"].as_i64();
         let words = &ask.words;
         let text = |name: &str| words[name].as_str().map(str::to_owned);
         let keys = words["keys"].as_array().map(|keys| {
@@ -76,6 +79,7 @@ impl Hold {
             mode,
             watchdog: words["watchdog"] != false,
             max: words["max"].as_u64().map(|ms| ms * 1000),
+            lease,
             token,
             call: ask.call,
             start,
@@ -95,19 +99,20 @@ impl Hold {
         for ask in asks {
             let ok = ask.out.get("ok").is_some();
             let lost = ask.out["error"] == "lost";
+            let said = (ask.call, ask.reply.unwrap_or(NEVER));
             match ask.what.as_str() {
                 "state" if ask.out["ok"]["lost"].is_string() => {
                     self.states.push(ask.reply.unwrap_or(ask.call));
                 }
-                "state" if ok => self.has.push(ask.call),
+                "state" if ok => self.has.push(said),
                 "again" if ok => {
                     count += 1;
-                    self.has.push(ask.call);
+                    self.has.push(said);
                 }
                 "renew" => self.renewed(ask, ok, lost),
                 "release" => {
                     if ok {
-                        self.has.push(ask.call);
+                        self.has.push(said);
                     }
                     count -= 1;
                     if count == 0 || !ok {
@@ -133,7 +138,7 @@ impl Hold {
         self.lease_from = self.lease_from.min(ask.call + lease);
         match ask.reply {
             Some(reply) if ok => {
-                self.has.push(ask.call);
+                self.has.push((ask.call, reply));
                 self.lease_to = reply + lease;
             }
             Some(_) if lost => (),
@@ -144,6 +149,6 @@ impl Hold {
 
     /// The last moment at which its client surely said that it has it.
     pub fn said(&self) -> u64 {
-        self.has.last().copied().unwrap_or(self.start)
+        self.has.last().map_or(self.start, |(from, _)| *from)
     }
 }

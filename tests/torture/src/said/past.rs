@@ -68,14 +68,17 @@ impl Past {
         past
     }
 
-    pub fn is_raw(hold: &Hold) -> bool {
-        hold.driver == 0
+    /// It asks the server without a client of ours.
+    pub fn is_raw(&self, driver: usize) -> bool {
+        driver == 0 || self.round.raw.contains(&driver)
     }
 
     /// From when on the hold may be lost though nobody could tell its client in time.
     pub fn excused(&self, hold: &Hold) -> u64 {
         let thrown = self.thrown_out(hold);
-        if !hold.watchdog {
+        // Without the module every hold goes on until its lease is over, whatever happens to its
+        // connection.
+        if !hold.watchdog || self.round.plain {
             return thrown;
         }
         let closed = self.closed(hold, hold.call).map(|at| self.began(at));
@@ -114,7 +117,7 @@ impl Past {
     /// until its release was asked for, or its lease could have ended.
     pub fn claim(&self, at: usize) -> Option<Claim> {
         let hold = &self.holds[at];
-        let said = match Self::is_raw(hold) {
+        let said = match self.is_raw(hold.driver) {
             true => hold.released.min(hold.lease_from),
             false => hold.said(),
         };
@@ -144,6 +147,31 @@ impl Past {
     pub fn killed(&self, driver: usize, life: u32) -> bool {
         let mut lives = self.lives.iter();
         lives.any(|one| one.driver == driver && one.life == life && one.killed)
+    }
+
+    /// When nothing that the server said came to that driver.
+    pub fn silences(&self, driver: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let its = self.faults.iter().filter(move |fault| {
+            let of_server = ["stop-server", "kill-server"];
+            let of_wire = ["hold-back", "freeze", "refuse"];
+            let kind = fault.kind.as_str();
+            of_server.contains(&kind) || (of_wire.contains(&kind) && fault.driver == Some(driver))
+        });
+        its.map(|fault| (fault.begin, fault.end))
+    }
+
+    /// How much of this time the machine stood still, us.
+    pub fn stalled(&self, from: u64, to: u64) -> u64 {
+        let stalls = self.stalls.iter();
+        let parts = stalls.map(|stall| stall.to.min(to).saturating_sub(stall.from.max(from)));
+        parts.sum()
+    }
+
+    /// How many of its client's connections were closed in this time.
+    pub fn closes(&self, driver: usize, from: u64, to: u64) -> u64 {
+        let its = self.wires.iter().filter(|wire| wire.driver == driver);
+        let closed = its.filter_map(|wire| wire.closed);
+        closed.filter(|at| (from..=to).contains(at)).count() as u64
     }
 
     /// How much of this time something hindered that driver, its wire or the server, us.

@@ -5,6 +5,8 @@ use serde_json::{json, Value};
 
 use crate::past::Past;
 
+mod plain;
+
 fn us(ms: u64) -> u64 {
     ms * 1000
 }
