@@ -57,7 +57,7 @@ impl Servers {
         match self {
             Self::WithModule => Backend::Module,
             Self::Plain(backend) => backend,
-            Self::Mixed if process % 2 == 0 => Backend::Functions,
+            Self::Mixed if process.is_multiple_of(2) => Backend::Functions,
             Self::Mixed => Backend::Script,
         }
     }
