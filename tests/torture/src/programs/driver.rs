@@ -173,10 +173,6 @@ impl Driver {
         said.out["ok"]["backend"].as_str().map(str::to_owned)
     }
 
-    pub fn life(&self) -> u32 {
-        locked(&self.now).life
-    }
-
     fn read(&self, output: ChildStdout, life: u32) {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             let at = now_us();
@@ -206,6 +202,20 @@ impl Driver {
 
     /// Asks; what was asked and answered is written down when it is over.
     pub fn ask(&self, what: &str, hold: &str, words: Value) -> Asked {
+        let now = match what {
+            "open" => locked(&self.now),
+            _ => self.ready(),
+        };
+        self.ask_of(now, what, hold, words)
+    }
+
+    /// Asks the process of this life; none: it is dead.
+    pub fn ask_in(&self, life: u32, what: &str, hold: &str, words: Value) -> Option<Asked> {
+        let now = self.ready();
+        (now.life == life).then(|| self.ask_of(now, what, hold, words))
+    }
+
+    fn ask_of(&self, mut now: MutexGuard<'_, Now>, what: &str, hold: &str, words: Value) -> Asked {
         let id = self.ids.fetch_add(1, SeqCst);
         let mut line = words.clone();
         line["id"] = id.into();
@@ -215,10 +225,6 @@ impl Driver {
             line["hold"] = hold.into();
         }
         let (send, answer) = channel();
-        let mut now = match what {
-            "open" => locked(&self.now),
-            _ => self.ready(),
-        };
         let mut ask = Ask {
             driver: self.number,
             life: now.life,

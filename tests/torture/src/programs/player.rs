@@ -10,7 +10,7 @@ use fastrand::Rng;
 use rlock_torture::saw::Ask;
 use serde_json::{json, Value};
 
-use crate::driver::Driver;
+use crate::driver::{Asked, Driver};
 use crate::locks;
 
 /// A lease that is longer than it may take until a client knows of a loss, ms.
@@ -51,11 +51,10 @@ impl Player {
         let done = match self.rng.u32(0..8) {
             0 => match asked.wait(Duration::from_millis(self.rng.u64(0..400))) {
                 Some(done) => done,
-                None if asked.life() != self.driver.life() => asked.finish(),
                 None => {
-                    self.driver
-                        .ask("cancel", hold, json!({"acquire": asked.id}))
-                        .finish();
+                    let which = json!({"acquire": asked.id});
+                    let cancel = self.driver.ask_in(asked.life(), "cancel", hold, which);
+                    cancel.map(Asked::finish);
                     asked.finish()
                 }
             },
@@ -153,8 +152,8 @@ impl Player {
 
     /// None: the process that knew the hold is dead.
     fn asks(&self, what: &str, hold: &str, words: Value) -> Option<Ask> {
-        let same = self.driver.life() == self.life;
-        same.then(|| self.driver.ask(what, hold, words).finish())
+        let asked = self.driver.ask_in(self.life, what, hold, words);
+        asked.map(Asked::finish)
     }
 
     fn says(&self, what: &str, hold: &str, words: Value) -> bool {
