@@ -174,8 +174,8 @@ fn round(
     if redisson.as_mut().is_some_and(Redisson::is_gone) {
         return Err(Error::other("Redisson has ended by itself"));
     }
-    rest::all_free(&mut faults)?;
     rest::backends(&faults)?;
+    rest::all_free(&mut faults)?;
     drop(redisson);
     for driver in &faults.drivers {
         driver.end();

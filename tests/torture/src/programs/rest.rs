@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rlock_torture::clock::now_us;
 use rlock_torture::saw::{Left, Record};
+use serde_json::json;
 
 use crate::faults::Faults;
 use crate::library::Library;
@@ -92,15 +93,15 @@ pub fn nothing_left(faults: &mut Faults) -> io::Result<()> {
     })
 }
 
-/// Each client keeps its locks by what it is to keep them by.
+/// Each client keeps its locks by what it is to keep them by. It knows that once it has asked for
+/// one: without need it has no connection.
 pub fn backends(faults: &Faults) -> io::Result<()> {
-    let end = Instant::now() + LEFT;
     for driver in faults.drivers.iter().filter(|_| faults.plain.is_some()) {
-        let mut says = driver.says_backend();
-        while says.is_none() && Instant::now() < end {
-            sleep(Duration::from_millis(20));
-            says = driver.says_backend();
-        }
+        let hold = format!("{}.backend", driver.number);
+        let words = json!({"key": "backend", "wait": 10_000, "lease": 5_000, "watchdog": false});
+        driver.ask("acquire", &hold, words).finish();
+        let says = driver.says_backend();
+        driver.ask("release", &hold, json!({})).finish();
         if says.as_deref() != Some(driver.backend.name()) {
             let (name, says) = (driver.name(), says.unwrap_or_default());
             let text = format!("driver {} ({name}) has backend {says:?}", driver.number);
