@@ -42,7 +42,7 @@ mod tests {
 
     /// The files, and what stands before the version there. Cargo's lock files are kept right by
     /// `--locked`.
-    const ALSO: [(&str, &str); 23] = [
+    const ALSO: [(&str, &str); 25] = [
         ("README.md", "rlock-module_"),
         ("README.md", "librlock-"),
         ("README.md", "rlock-valkey-"),
@@ -69,6 +69,8 @@ mod tests {
         ("clients/node/README.md", "`rlock-node-"),
         ("clients/go/open.go", "ownName = \"rlock-go-"),
         ("clients/go/README.md", "clients/go@v"),
+        ("clients/php/src/Version.php", "TEXT = '"),
+        ("lua-compat/parts/01-head.lua", "VERSION = '"),
         (
             "clients/java/pom.xml",
             "<artifactId>rlock-client</artifactId>\n  <version>",
