@@ -60,7 +60,10 @@ pub const LANGUAGES: [Language; 5] = [
     Language {
         name: "rust",
         ours: "rlock over redis-rs",
-        peers: &[("rslock", "rslock over redis-rs (tries after up to 0.2 s, 3 times)")],
+        peers: &[(
+            "rslock",
+            "rslock over redis-rs (tries after up to 0.2 s, 3 times)",
+        )],
     },
 ];
 
@@ -68,7 +71,10 @@ pub const LANGUAGES: [Language; 5] = [
 pub const PHP: Language = Language {
     name: "php",
     ours: "rlock over phpredis",
-    peers: &[("symfony", "Symfony's lock over phpredis (tries every 0.1 s)")],
+    peers: &[(
+        "symfony",
+        "Symfony's lock over phpredis (tries every 0.1 s)",
+    )],
 };
 
 impl Language {
