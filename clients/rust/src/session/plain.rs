@@ -37,12 +37,14 @@ impl Actor {
         let now = clock::now();
         let (asked, request, number) = self.asked(id)?;
         let (since, left) = (asked.since, asked.left(request.wait, now));
-        // What is granted is confirmed; what is under way is waited for.
+        // What is granted is confirmed, and what is under way is waited for.
         if asked.token.is_some() {
             return None;
         }
         let look = now + (request.lease / 2).min(LOOK);
-        if asked.reply.is_some() {
+        // Who waits tries again beside it where it is late: it may have been carried out before a release.
+        let is_late = request.wait != Wait::Once && now >= asked.sent + LOOK;
+        if asked.reply.is_some() && !is_late {
             self.look_at(id, Some(look));
             return None;
         }

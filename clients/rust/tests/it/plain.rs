@@ -10,16 +10,11 @@ use crate::cluster::Cluster;
 use crate::proxy::Proxy;
 use crate::server::{Server, client, ms, reason, s, soon, until};
 
-/// Its user may not use functions.
-const BOB: [&str; 4] = [
-    "--user",
-    "bob on >right ~* &* +@all -fcall -fcall_ro -function",
-    "--enable-module-command",
-    "yes",
-];
-
+/// Its user bob may not use functions.
 fn plain() -> Server {
-    Server::bare(&BOB)
+    let server = Server::bare(&["--enable-module-command", "yes"]);
+    server.ask::<()>("ACL SETUSER bob on >right ~* &* +@all -fcall -fcall_ro -function");
+    server
 }
 
 fn bob(server: &Server) -> Locks {
@@ -223,7 +218,8 @@ async fn a_server_that_forgets_the_functions_loses_no_hold() {
 
 #[tokio::test]
 async fn who_may_do_too_little_is_refused_with_what_would_help() {
-    let server = Server::bare(&["--user", "ann on >right ~* &* +@all -@scripting"]);
+    let server = plain();
+    server.ask::<()>("ACL SETUSER ann on >right ~* &* +@all -@scripting");
     let address = format!("redis://ann:right@127.0.0.1:{}/", server.port);
     let locks = Locks::new(Client::open(address.as_str()).unwrap());
     let waits = locks.acquire("jobs").wait_forever();
