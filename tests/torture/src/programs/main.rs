@@ -174,7 +174,7 @@ fn round(
     if redisson.as_mut().is_some_and(Redisson::is_gone) {
         return Err(Error::other("Redisson has ended by itself"));
     }
-    rest::backends(&faults)?;
+    rest::backends(&faults);
     rest::all_free(&mut faults)?;
     drop(redisson);
     for driver in &faults.drivers {
