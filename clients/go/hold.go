@@ -73,12 +73,9 @@ func (h *Hold) loss() error {
 
 // look finds out whether its time has passed, should the timer be late.
 func (h *Hold) look() {
-	switch {
-	case h.state != held || h.terms.watchdog && !h.isKept() || clock().Before(h.deadline):
-	case h.terms.watchdog:
+	over := !clock().Before(h.deadline)
+	if h.state == held && over && (!h.terms.watchdog || h.isKept()) {
 		h.runOut()
-	default:
-		h.lose("lease")
 	}
 }
 
