@@ -112,7 +112,7 @@ def search(alone: bool = False, need: Optional[Backend] = None) -> Search:
         return "module"
     if need == "module":
         return Failure("ERR", NO_MODULE)
-    if alone and isinstance((yield ("CLUSTER", "KEYSLOT", "key")), int):
+    if alone and not isinstance((yield ("CLUSTER", "MYID")), Failure):  # KEYSLOT needs no cluster on Valkey 9
         return Failure("MOVED", ONE_NODE)
     reply = yield ("FCALL_RO", "rlock1_version", 0)
     if isinstance(reply, Failure) and is_gone(reply) and not unknown_command(reply):
