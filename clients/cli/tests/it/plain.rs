@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::ports::free_port;
 use crate::server::{Server, until};
-use crate::tool::{done, end, rlock};
+use crate::tool::{done, end, rlock, signal};
 
 fn plain() -> Server {
     Server::bare(free_port(), &[])
@@ -14,26 +14,32 @@ fn plain() -> Server {
 #[test]
 fn a_command_under_a_lock_waits_for_another() {
     let server = plain();
-    let held = rlock(&server, &["run", "jobs", "--", "sleep", "1"]).spawn();
+    let held = rlock(&server, &["run", "jobs", "--", "sleep", "60"])
+        .spawn()
+        .unwrap();
     until(|| !server.is_free("jobs"));
     assert_eq!(done(&server, &["run", "jobs", "--", "true"]).code, 115);
-    let waits = [
+    let token = [
         "run",
-        "--wait",
-        "30s",
+        "--wait=60s",
         "jobs",
         "--",
         "sh",
         "-c",
         "echo $RLOCK_TOKEN",
     ];
-    let waited = done(&server, &waits);
-    assert!(
-        waited.code == 0 && waited.out.trim().parse::<u64>().is_ok(),
-        "{}",
-        waited.errors
-    );
-    assert_eq!(end(held.unwrap()).code, 0);
+    let mut waits = rlock(&server, &token);
+    let waits = waits
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until(|| server.ask::<i64>("EXISTS rlock1_places:{jobs}") == 1);
+    signal(&held, libc::SIGTERM);
+    assert_eq!(end(held).code, 128 + libc::SIGTERM);
+    let waited = end(waits);
+    let is_token = waited.out.trim().parse::<u64>().is_ok();
+    assert!(waited.code == 0 && is_token, "{}", waited.errors);
     assert!(server.is_free("jobs"));
     for words in [
         ["run", "--read", "rw", "--", "true"],

@@ -289,10 +289,10 @@ async fn each_acquisition_of_a_job_has_an_owner_of_its_own() {
 async fn in_a_cluster() {
     let cluster = Cluster::of(Server::bare).await;
     let locks = cluster.locks();
-    for (key, node) in [("b", 0), ("c", 1), ("a{x}", 1), ("a{b", 2)] {
+    // The last has neither place nor messages: what is named after it lies in another slot.
+    for key in ["b", "c", "a{x}", "a{b"] {
         let hold = soon(locks.acquire(key)).await.unwrap();
         let waits = tokio::spawn(locks.acquire(key).wait(s(60)).into_future());
-        _ = node;
         tokio::time::sleep(ms(200)).await;
         hold.release().await.unwrap();
         soon(waits).await.unwrap().unwrap().release().await.unwrap();
