@@ -222,7 +222,14 @@ impl Actor {
                 self.entries.insert(id, Entry { phase, ..entry });
                 return Some(sent);
             } else {
+                let is_anew = node.is_some_and(|node| node.is_anew);
                 self.end_at_server(id, entry.request, entry.node, false);
+                if let Some(pending) = self.pending.get_mut(&id)
+                    && is_anew
+                {
+                    pending.to = to;
+                    return None;
+                }
             }
         }
         if let Some(to) = to {

@@ -160,6 +160,7 @@ impl Actor {
         }
         node.last_error = why.into();
         node.connect_later();
+        self.nobody_waits_at(number);
         self.is_connected.store(false, Ordering::Relaxed);
         for pending in self
             .pending
@@ -217,6 +218,8 @@ impl Actor {
             error => error.to_string(),
         };
         node.connect_later();
+        node.is_anew = false;
+        self.nobody_waits_at(number);
         if error.is_for_good() {
             self.fail_asked(number, error);
         }
@@ -235,6 +238,7 @@ impl Actor {
     pub fn connected(&mut self, number: usize, link: Link) {
         let node = &mut self.nodes[number];
         node.start_beat(link.since);
+        node.is_anew = false;
         node.backend = Some(link.speech.backend);
         node.ask_at = match link.speech.has_module() {
             true => Time::MAX,

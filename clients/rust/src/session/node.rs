@@ -49,6 +49,8 @@ pub(super) struct Node {
     /// Before that it is not given up: this process was paused.
     read_until: Time,
     pub next_ping: Time,
+    /// The next connection is made to speak to it in another way: it is there.
+    pub is_anew: bool,
     /// What it has, as far as is known.
     pub backend: Option<Backend>,
     /// When it is asked whether it has the module by now.
@@ -71,6 +73,7 @@ impl Node {
             shortest_since: Time::ZERO,
             read_until: Time::ZERO,
             next_ping: Time::ZERO,
+            is_anew: false,
             backend: None,
             ask_at: Time::MAX,
         }

@@ -147,12 +147,25 @@ impl Actor {
                 again.push((id, Arc::clone(&entry.request), released.to.take()));
             }
         }
+        self.disconnected(number, why);
         for (id, request, to) in again {
             self.add_pending(id, request, number, false);
             if let Some(pending) = self.pending.get_mut(&id) {
                 pending.to = to;
             }
         }
-        self.disconnected(number, why);
+        if let Some(node) = self.nodes.get_mut(number) {
+            node.is_anew = true;
+        }
+    }
+
+    /// The server cannot be reached: a release is over for the program all the same.
+    pub fn nobody_waits_at(&mut self, number: usize) {
+        let its = self.pending.values_mut();
+        let its = its.filter(|pending| pending.node == number);
+        let waiting: Vec<_> = its.filter_map(|pending| pending.to.take()).collect();
+        for to in waiting {
+            self.answer(to, Ok(()));
+        }
     }
 }
