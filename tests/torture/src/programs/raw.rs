@@ -130,13 +130,15 @@ impl Raw {
         let kind: Vec<&str> = wanted.kind.iter().map(String::as_str).collect();
         let rest = [&[wanted.hold.as_str()], &kind[..]].concat();
         let call = now_us();
-        let reply = self.say(link, &wanted, "release", &rest)?;
-        let given = match reply {
-            Value::Int(_) => json!({"ok": {}}),
-            other => json!({"error": "lost", "text": format!("{other:?}")}),
+        let reply = self.say(link, &wanted, "release", &rest);
+        let given = match &reply {
+            Ok(Value::Int(_)) => json!({"ok": {}}),
+            Ok(other) => json!({"error": "lost", "text": format!("{other:?}")}),
+            // It may have been carried out.
+            Err(error) => json!({"error": "connection", "text": error.to_string()}),
         };
         self.write(("release", &hold), Json::Null, call, given);
-        Ok(())
+        reply.map(drop)
     }
 
     fn by_blocking(
