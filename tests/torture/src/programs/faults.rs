@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use rlock_torture::clock::now_us;
-use rlock_torture::saw::{Fault, Record};
+use rlock_torture::saw::{Fault, Left, Record};
 
 use crate::book::Book;
 use crate::driver::Driver;
@@ -214,11 +214,20 @@ impl Faults {
         let key = locks::forced(&mut self.rng);
         let forces = self.rng.bool();
         let mut fault = self.now("throw-out", None);
-        match &mut self.plain {
-            _ if !forces => link.must(&format!("DEL {key}"))?,
-            Some(library) => library.must(&mut link, "rlock1_force", key)?,
-            None => link.must(&format!("RLOCK.FORCE {key}"))?,
+        let forced = match &mut self.plain {
+            _ if !forces => link.must(&format!("DEL {key}")),
+            Some(library) => library.must(&mut link, "rlock1_force", key),
+            None => link.must(&format!("RLOCK.FORCE {key}")),
         };
+        if let Err(error) = forced {
+            // The judge is to say so, with what else there is to say.
+            self.book.write(&Record::Left(Left {
+                when: format!("somebody was to be thrown out, at {}", fault.begin),
+                what: vec![error.to_string()],
+                looked_at: 1,
+            }));
+            link.must(&format!("DEL {key}"))?;
+        }
         fault.end = now_us();
         fault.key = Some(key.to_owned());
         self.book.write(&Record::Fault(fault));

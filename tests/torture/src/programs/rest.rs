@@ -45,8 +45,11 @@ fn in_module(link: &mut Link, key: &str) -> io::Result<Vec<String>> {
 
 /// Who waits there has a place in the lock's queue.
 fn in_plain(link: &mut Link, library: &mut Library, key: &str) -> io::Result<Vec<String>> {
-    let info = library.must(link, "rlock1_info", key)?;
-    let mut left = holders(&info, key);
+    let info = library.call(link, "rlock1_info", (&[key], false), &[])?;
+    let mut left = match &info {
+        Value::Error(error) => vec![format!("{key}: {error}")],
+        info => holders(info, key),
+    };
     for place in link
         .must(&format!("ZRANGE rlock1_queue:{{{key}}} 0 -1"))?
         .array()
