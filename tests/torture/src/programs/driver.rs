@@ -47,6 +47,8 @@ pub struct Driver {
 
 struct Now {
     life: u32,
+    /// The last life that was killed.
+    killed: u32,
     since: u64,
     child: Option<Child>,
     input: Option<ChildStdin>,
@@ -115,6 +117,7 @@ impl Driver {
             probes: Mutex::default(),
             now: Mutex::new(Now {
                 life: 0,
+                killed: 0,
                 since: 0,
                 child: None,
                 input: None,
@@ -191,6 +194,8 @@ impl Driver {
             let id = said["id"].as_u64();
             match id.and_then(|id| now.answers.remove(&id)) {
                 Some(asked) => drop(asked.send((at, said))),
+                // It may have said so just before it was killed.
+                None if now.killed >= life => (),
                 None => now.wrong = Some(format!("said what nobody asked for: {line}")),
             }
         }
@@ -285,6 +290,7 @@ impl Driver {
     pub fn kill(&self) {
         let mut now = locked(&self.now);
         if let Some(mut child) = now.child.take() {
+            now.killed = now.life;
             let _ = child.kill();
             let _ = child.wait();
             now.input = None;

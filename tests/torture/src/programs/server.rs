@@ -94,6 +94,8 @@ impl Server {
         let ask = || -> io::Result<bool> {
             let mut link = Link::open_within(self.port, Duration::from_secs(2))?;
             let dir = link.must("CONFIG GET dir")?;
+            // Only once it has read its data.
+            link.must("DBSIZE")?;
             let own = self.dir.canonicalize()?;
             Ok(dir.array().get(1).and_then(|dir| dir.text()) == own.to_str())
         };
