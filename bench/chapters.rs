@@ -68,6 +68,10 @@ pub fn of(measurement: Measurement) -> [&'static str; 2] {
             "Clients",
             "The clients of each language beside what its users have now.",
         ],
+        Measurement::Plain => [
+            "Clients without the module",
+            "The same on a server that loads no module, by the function library.",
+        ],
         Measurement::Costs => [
             "What others pay, and a pair: instructions",
             "All that the server carries out for one of something, its own share too, by\n\

@@ -114,6 +114,7 @@ fn measure(options: &Options) -> Outcome<Report> {
             Measurement::List => list::measure(options, &mut report)?,
             Measurement::Recovery => recovery::measure(options, &mut report)?,
             Measurement::Clients => clients::measure(options, &mut report)?,
+            Measurement::Plain => clients::measure_plain(options, &mut report)?,
             Measurement::Costs => costs::measure(options, &mut report)?,
         }
         report.say(&format!("Measured in {} s.", began.elapsed().as_secs()));

@@ -45,12 +45,13 @@ pub enum Measurement {
     List,
     Recovery,
     Clients,
+    Plain,
     Costs,
 }
 
 impl Measurement {
     /// All of them, in the order in which they run.
-    const ALL: [(Measurement, &'static str); 16] = [
+    const ALL: [(Measurement, &'static str); 17] = [
         (Measurement::Pairs, "pairs"),
         (Measurement::Contention, "contention"),
         (Measurement::Permits, "permits"),
@@ -66,6 +67,7 @@ impl Measurement {
         (Measurement::List, "list"),
         (Measurement::Recovery, "recovery"),
         (Measurement::Clients, "clients"),
+        (Measurement::Plain, "plain"),
         (Measurement::Costs, "costs"),
     ];
 

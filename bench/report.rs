@@ -100,7 +100,11 @@ impl Report {
     /// Where the figures come from: the machine, versions.
     pub fn fact(&mut self, name: &str, value: &str) {
         println!("{name:<12} {value}");
-        self.facts += &format!("- {name}: {value}\n");
+        let line = format!("- {name}: {value}\n");
+        // Two parts may say the same.
+        if !self.facts.contains(&line) {
+            self.facts += &line;
+        }
     }
 
     /// A part begins.

@@ -27,7 +27,7 @@ pub struct Language {
     pub peers: &'static [(&'static str, &'static str)],
 }
 
-pub const LANGUAGES: [Language; 5] = [
+pub static LANGUAGES: [Language; 5] = [
     Language {
         name: "python",
         ours: "rlock.asyncio",
@@ -68,7 +68,7 @@ pub const LANGUAGES: [Language; 5] = [
 ];
 
 /// Has no session, and so no crowd in one process.
-pub const PHP: Language = Language {
+pub static PHP: Language = Language {
     name: "php",
     ours: "rlock over phpredis",
     peers: &[(

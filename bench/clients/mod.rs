@@ -15,9 +15,27 @@ use crate::report::Report;
 
 /// Measures all languages whose toolchain is there, and prints.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
-    let mut there = Vec::new();
-    let mut skipped = Vec::new();
-    for language in &LANGUAGES {
+    let (there, skipped) = build(LANGUAGES.iter(), options, report)?;
+    handover::measure(&there, &skipped, options, report)?;
+    pairs::measure(&there, options, report)?;
+    crowd::measure(&there, options, report)
+}
+
+/// The same on a server without the module.
+pub fn measure_plain(options: &Options, report: &mut Report) -> Outcome<()> {
+    let languages = LANGUAGES.iter().chain([&PHP]);
+    let (there, skipped) = build(languages, options, report)?;
+    plain::measure(&there, &skipped, options, report)
+}
+
+/// Those that can run here, and why the others cannot.
+fn build(
+    languages: impl Iterator<Item = &'static Language>,
+    options: &Options,
+    report: &mut Report,
+) -> Outcome<(Vec<Built>, Vec<String>)> {
+    let (mut there, mut skipped) = (Vec::new(), Vec::new());
+    for language in languages {
         match language.build(options)? {
             Ok(built) => {
                 report.fact(language.name, &built.versions);
@@ -26,17 +44,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
             Err(why) => skipped.push(format!("skipped: {}: {why}", language.name)),
         }
     }
-    handover::measure(&there, &skipped, options, report)?;
-    pairs::measure(&there, options, report)?;
-    crowd::measure(&there, options, report)?;
-    match PHP.build(options)? {
-        Ok(built) => {
-            report.fact(PHP.name, &built.versions);
-            there.push(built);
-        }
-        Err(why) => skipped.push(format!("skipped: {}: {why}", PHP.name)),
-    }
-    plain::measure(&there, &skipped, options, report)
+    Ok((there, skipped))
 }
 
 /// A language whose programs can run.
