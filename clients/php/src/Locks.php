@@ -7,6 +7,7 @@ namespace Rlock;
 use Rlock\Exception\NotAcquiredException;
 use Rlock\Exception\RlockException;
 use Rlock\Internal\Engine;
+use Rlock\Internal\Grant;
 use Rlock\Internal\Request;
 
 /** Locks on a Redis or Valkey server, or a cluster of them. Durations are seconds. */
@@ -75,16 +76,8 @@ final class Locks
         int $permits = 1,
     ): ?Hold {
         $request = new Request(is_array($key) ? $key : [$key], $lease, $mode, $limit, $permits);
-        $hold = null;
-        try {
-            $grant = $this->engine->acquire($request, $wait);
-            return $hold = $grant === null ? null : new Hold($this->engine, $request, $grant);
-        } finally {
-            // An exception of a signal's handler may come between the two.
-            if ($hold === null && isset($grant)) {
-                $this->engine->leave($request);
-            }
-        }
+        $make = fn (Grant $grant): Hold => new Hold($this->engine, $request, $grant);
+        return $this->engine->acquire($request, $wait, $make);
     }
 
     /**

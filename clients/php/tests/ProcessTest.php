@@ -43,6 +43,17 @@ final class ProcessTest extends BackendTestCase
     }
 
     /** @dataProvider backends */
+    public function testExitInASignalsHandlerAtAnyMoment(string $backend): void
+    {
+        for ($micros = 0; $micros < 6000; $micros += 400) {
+            $program = new Program('leave', RealServer::shared($backend)->port, $this->key, (string) $micros);
+            $this->assertSame('', $program->rest());
+            $left = fn (): array => RealServer::shared($backend)->call('KEYS', "*{$this->key}*");
+            Until::true(fn (): bool => array_filter($left(), fn ($key) => !str_contains($key, '_token:')) === [], "nothing is left after $micros us");
+        }
+    }
+
+    /** @dataProvider backends */
     public function testAnExceptionOfASignalsHandlerEndsTheWait(string $backend): void
     {
         $locks = $this->locks($backend);

@@ -18,7 +18,8 @@ final class Acquisition
     private readonly float $began;
     private readonly float $end;
     private readonly Turn $turn;
-    /** Whether the server may have something of it. */
+    private readonly int $process;
+    /** Whether the server may have something of it that nobody else releases. */
     private bool $isOpen = false;
 
     public function __construct(
@@ -29,16 +30,35 @@ final class Acquisition
         $this->began = Clock::monotonic();
         $this->end = $this->began + $wait;
         $this->turn = new Turn($engine, $request, $this->began);
+        $this->process = getmypid();
+        AtExit::add($this);
     }
 
-    public function run(): ?Grant
+    /** `exit` in a signal's handler ends it without an exception. */
+    public function __destruct()
+    {
+        if ($this->isOpen && getmypid() === $this->process) {
+            $this->settle();
+        }
+    }
+
+    /**
+     * @template T
+     *
+     * @param \Closure(Grant): T $make makes of it what the program gets: that sees to its end
+     *
+     * @return T|null
+     */
+    public function run(\Closure $make): mixed
     {
         try {
             $grant = $this->first();
             if ($grant === null && $this->wait > 0) {
                 $grant = $this->wait();
             }
-            return $grant;
+            $made = $grant === null ? null : $make($grant);
+            $this->isOpen = false;
+            return $made;
         } catch (\Throwable $e) {
             // Whatever it was, also an exception of a signal's handler: nothing may stay. But for a newer request of the
             // same owner, which has the place now.
@@ -46,6 +66,7 @@ final class Acquisition
             if ($this->isOpen && !$isSuperseded) {
                 $this->settle();
             }
+            $this->isOpen = false;
             throw $e;
         }
     }

@@ -50,15 +50,13 @@ final class Backends
     {
         $end = Clock::monotonic() + $seconds;
         $backend = $this->backendToTry();
-        $isLoaded = false;
         while (true) {
             $left = max($end - Clock::monotonic(), 0.001);
             try {
                 $reply = $connection->call($this->words($call, $backend), $left);
             } catch (ServerError $e) {
-                $next = $this->after($e, $backend, $isLoaded, $connection, $left);
+                $next = $this->after($e, $backend, Clock::monotonic() < $end, $connection, $left);
                 if ($next !== null) {
-                    $isLoaded = $next === $backend;
                     $backend = $next;
                     continue;
                 }
@@ -104,8 +102,8 @@ final class Backends
         }
     }
 
-    /** What is tried after an error; null: it is the answer. */
-    private function after(ServerError $e, Backend $backend, bool $isLoaded, Connection $connection, float $seconds): ?Backend
+    /** What is tried after an error; null: it is the answer. Somebody may flush what was loaded again and again. */
+    private function after(ServerError $e, Backend $backend, bool $mayLoad, Connection $connection, float $seconds): ?Backend
     {
         if ($backend === Backend::Module && $e->isUnknownCommand()) {
             if ($this->required !== null) {
@@ -114,7 +112,7 @@ final class Backends
             return Backend::Functions;
         }
         if ($backend === Backend::Functions) {
-            if (!$isLoaded && stripos($e->text, 'Function not found') !== false) {
+            if ($mayLoad && stripos($e->text, 'Function not found') !== false) {
                 return $this->loadFunctions($connection, $seconds);
             }
             if ($e->isUnknownCommand() || $e->forbids('fcall')) {
@@ -122,7 +120,7 @@ final class Backends
             }
         }
         if ($backend === Backend::Script) {
-            if (!$isLoaded && $e->word === 'NOSCRIPT') {
+            if ($mayLoad && $e->word === 'NOSCRIPT') {
                 return $this->loadScript($connection, $seconds);
             }
             if ($e->isUnknownCommand() || $e->forbids('evalsha')) {

@@ -43,14 +43,19 @@ final class Engine
     /**
      * Null: the server said that somebody else has it.
      *
+     * @template T
+     *
      * @param float $wait in seconds; INF: for ever
+     * @param \Closure(Grant): T $make
+     *
+     * @return T|null
      */
-    public function acquire(Request $request, float $wait): ?Grant
+    public function acquire(Request $request, float $wait, \Closure $make): mixed
     {
         if (!($wait >= 0)) {
             throw new \InvalidArgumentException("the wait must be a number of seconds from 0 on, got $wait");
         }
-        return (new Acquisition($this, $request, $wait))->run();
+        return (new Acquisition($this, $request, $wait))->run($make);
     }
 
     /** Ends whatever there may be of it, and shows nothing. */

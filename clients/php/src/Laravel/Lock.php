@@ -93,11 +93,7 @@ final class Lock extends CacheLock
     private function take(float $wait): bool
     {
         $request = $this->request($this->owner . ':' . bin2hex(random_bytes(8)));
-        if ($this->engine->acquire($request, $wait) === null) {
-            return false;
-        }
-        $this->held = $request;
-        return true;
+        return $this->engine->acquire($request, $wait, fn (): Request => $this->held = $request) !== null;
     }
 
     /** What the owner has of the lock, by this object or another one. */

@@ -9,6 +9,7 @@ use Rlock\Exception\DeadlockException;
 use Rlock\Exception\RefusedException;
 use Rlock\Exception\RlockException;
 use Rlock\Internal\Engine;
+use Rlock\Internal\Grant;
 use Rlock\Internal\Request;
 use Rlock\Mode;
 use Rlock\Server;
@@ -116,7 +117,7 @@ final class RlockStore implements BlockingStoreInterface, BlockingSharedLockStor
         $before = $this->held($key);
         $request = new Request([(string) $key], max($this->initialTtl, 0.001), $mode, owner: $before?->owner);
         try {
-            $grant = $this->engine->acquire($request, $wait) ?? throw new LockConflictedException();
+            $grant = $this->engine->acquire($request, $wait, fn (Grant $grant): Grant => $grant) ?? throw new LockConflictedException();
             if ($before !== null && $before->mode !== $mode) {
                 // A reader that writes from now on, or the other way round.
                 $this->engine->ask($before->keys[0], $before->releaseAll());
