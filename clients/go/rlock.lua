@@ -208,7 +208,8 @@ end
 -- Behind the locks a client may declare what belongs to them, for some servers let a script
 -- touch no other keys. Of such a name, what it is named after.
 local function declared_for(name)
-    return name:match('^redisson_lock_token:(.*)$') or name:match('^rlock1_%l+:(.*)$')
+    return name:match('^redisson_lock_token:(.*)$') or name:match('^rlock1_queue:(.*)$') or
+        name:match('^rlock1_places:(.*)$')
 end
 
 -- The locks among the keys of a call.
@@ -406,7 +407,11 @@ end
 
 local function one_key(args, keys)
     if #keys ~= 1 then args:wrong_number() end
-    return keys[1]
+    local key = keys[1]
+    if key:find('^rlock1_') and declared_for(key) then
+        refuse('ERR %s is a name of what belongs to a lock: use another name', shown(key))
+    end
+    return key
 end
 
 -- All keys, each once.
@@ -933,22 +938,26 @@ local function ask_queue(...)
     return not is_elsewhere(reply) and checked(reply) or nil
 end
 
+-- So many whose time is over go in one call.
+local MOST_GO = 64
+
 -- The place that is to have the lock next, without the one of this name; nil: there is none.
 -- Those whose time is over go. Whether any went.
 function Work:head(key, without)
     local queue, places = queue_of(key)
-    local gone, at = false, 0
-    while queue do
-        local found = ask_queue('ZRANGE', queue, at, at)
-        local first = found and found[1]
-        if not first then break end
+    local first = queue and (ask_queue('ZRANGE', queue, 0, 0) or {})[1]
+    -- What is no queue is none.
+    if not first or not ask_queue('ZCARD', places) then return nil, false end
+    local gone = false
+    for at = 1, MOST_GO do
         if first ~= without then
             local ends = ask_queue('ZSCORE', places, first)
             if ends and tonumber(ends) > self.now then return first, gone end
             self:leave(key, first)
             gone = true
         end
-        at = at + 1
+        first = (ask_queue('ZRANGE', queue, at, at) or {})[1]
+        if not first then break end
     end
     return nil, gone
 end
@@ -996,8 +1005,9 @@ end
 -- The same of one that may not be there. Whether it was; the next one is told when it was
 -- the head.
 function Work:give_up(key, name)
-    local queue = queue_of(key)
-    if not queue or not ask_queue('ZRANK', queue, name) then return false end
+    local queue, places = queue_of(key)
+    local has_it = queue and ask_queue('ZRANK', queue, name) and ask_queue('ZCARD', places)
+    if not has_it then return false end
     local is_head = self:head(key) == name
     self:leave(key, name)
     if is_head then self:wake_place(key, name) end

@@ -64,7 +64,8 @@ end
 -- Behind the locks a client may declare what belongs to them, for some servers let a script
 -- touch no other keys. Of such a name, what it is named after.
 local function declared_for(name)
-    return name:match('^redisson_lock_token:(.*)$') or name:match('^rlock1_%l+:(.*)$')
+    return name:match('^redisson_lock_token:(.*)$') or name:match('^rlock1_queue:(.*)$') or
+        name:match('^rlock1_places:(.*)$')
 end
 
 -- The locks among the keys of a call.

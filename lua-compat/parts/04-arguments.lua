@@ -180,7 +180,11 @@ end
 
 local function one_key(args, keys)
     if #keys ~= 1 then args:wrong_number() end
-    return keys[1]
+    local key = keys[1]
+    if key:find('^rlock1_') and declared_for(key) then
+        refuse('ERR %s is a name of what belongs to a lock: use another name', shown(key))
+    end
+    return key
 end
 
 -- All keys, each once.

@@ -230,6 +230,61 @@ fn a_queue_that_is_none_does_no_harm() {
     }
 }
 
+#[test]
+fn a_queue_that_is_spoilt_ends_nothing_half_done() {
+    for (server, mut lua) in Lua::both() {
+        let mut heard = Listener::patterns(&server, &["redisson_*"]);
+        lua.int("acquire job a 100000");
+        ahead(&mut lua, "acquire job b 1000 PLACE b 60000");
+        lua.client.ok("SET rlock1_places:{job} mine");
+        lua.int("release job a");
+        assert_eq!(heard.messages(), [free("job")]);
+        lua.int("acquire job c 100000");
+        assert_eq!(lua.int("cancel job b PLACE b"), 0);
+        lua.int("release job c");
+    }
+}
+
+/// However many have died, one call takes few of them away.
+#[test]
+fn many_dead_places_go_little_by_little() {
+    let server = bare();
+    let mut lua = Lua::library(&server);
+    lua.int("acquire job a 100000");
+    for at in 0..200 {
+        lua.client
+            .int(&format!("ZADD rlock1_queue:{{job}} {at} dead{at}"));
+        lua.client
+            .int(&format!("ZADD rlock1_places:{{job}} 1 dead{at}"));
+    }
+    lua.int("release job a");
+    assert_eq!(lua.client.int("ZCARD rlock1_queue:{job}"), 200 - 64);
+    lua.int("acquire job a 100000");
+    lua.int("release job a");
+    lua.int("acquire job a 100000");
+    assert_eq!(
+        lua.client
+            .int("EXISTS rlock1_queue:{job} rlock1_places:{job}"),
+        0
+    );
+}
+
+#[test]
+fn what_belongs_to_a_lock_is_none() {
+    for (_server, mut lua) in Lua::both() {
+        for name in ["rlock1_queue:{a}", "rlock1_places:{a}"] {
+            let line = lua.error(&format!("acquire {name} o 1000"));
+            assert!(
+                line.contains("is a name of what belongs to a lock"),
+                "{line}"
+            );
+        }
+        lua.int("acquire rlock1_other:{a} o 1000");
+        lua.int("macquire 2 a rlock1_more:{a} o 1000");
+        assert_eq!(lua.client.int("EXISTS rlock1_more:{a}"), 1);
+    }
+}
+
 /// Some servers let a script touch no other keys than those that were declared.
 #[test]
 fn keys_can_be_declared_behind_the_locks() {
