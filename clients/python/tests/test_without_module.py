@@ -302,6 +302,27 @@ def test_a_place_that_is_taken_while_its_wait_is_cancelled(server, key):
     server.call("release", key, "other")
 
 
+def test_a_place_outlives_the_connection(server, face, key):
+    """Who waits does not stand behind a place that it left itself."""
+    server.call("acquire", key, "other", 60_000)
+    locks = face(server.port)
+    waits = InThread(lambda: locks.acquire(key, wait=30))
+    assert until(lambda: server.places(key) == 1)
+    queue = f"rlock1_queue:{{{key}}}"
+    before = server.admin.zrange(queue, 0, -1)
+    for _ in range(3):
+        connections = server.admin.client_list(_type="pubsub")
+        for one in connections:
+            server.admin.client_kill(one["addr"])
+        assert until(lambda: {one["id"] for one in server.admin.client_list(_type="pubsub")} - {one["id"] for one in connections})
+    time.sleep(0.2)
+    assert server.admin.zrange(queue, 0, -1) == before
+    began = time.monotonic()
+    server.call("release", key, "other")
+    locks.release(waits.result())
+    assert time.monotonic() - began < 1
+
+
 def test_a_lease_that_ends_without_a_message(server, face, key):
     server.call("acquire", key, "other", 500)
     locks, began = face(server.port), time.monotonic()

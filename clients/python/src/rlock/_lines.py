@@ -52,17 +52,21 @@ class Lines:
     def __init__(self, core: Any) -> None:
         self._core = core
         self._all: dict[Any, Line] = {}
-        self.clear()
+        self._names: dict[Any, str] = {}  # of the places, which outlive a connection
+        self._name, self._count = uuid.uuid4().hex, itertools.count(1)
+        self._listeners: dict[bytes, set[Line]] = {}
 
     def clear(self) -> None:
-        """The connection is gone, and with it what was to be heard on it."""
+        """The connection is gone, and with it what was to be heard on it. Who waits keeps its place."""
         for line in self._all.values():
             self._core.timers.cancel(line.timer)
             for request in line.waiting:
                 request.line = None
+        if not self._core.requests:
+            self._names.clear()
+        self._names.update((kind, line.name) for kind, line in self._all.items() if line.waiting)
         self._all.clear()
-        self._listeners: dict[bytes, set[Line]] = {}
-        self._name, self._count = uuid.uuid4().hex, itertools.count(1)
+        self._listeners = {}
 
     def dissolve(self, now: float) -> None:
         """The server has a queue of its own from now on."""
@@ -74,7 +78,9 @@ class Lines:
         kind = (request.ask.keys, request.ask.words)
         line = self._all.get(kind)
         if line is None:
-            line = self._all[kind] = Line(request.ask, f"{self._name}:{next(self._count)}")
+            known = self._names.pop(kind, None)
+            line = self._all[kind] = Line(request.ask, known or f"{self._name}:{next(self._count)}")
+            line.crowded = known is not None  # it may have a place, which it keeps
         line.waiting[request] = now
         request.line = line
         if line.first is request:

@@ -26,8 +26,8 @@ BACKOFF = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # s, before each attempt to reco
 # s: later than that is only a process that was paused; and so long is read what has come meanwhile.
 LATE = 0.1
 FIND = 60.0  # s: without the module the server is asked again whether it has it: to load it drops no connection
-# How often a command is sent again for that what it calls was not there.
-TRIES = 5
+# How often a command is sent again for that what it calls was not there: somebody may flush it all the time.
+TRIES = 100
 BROKEN = object()  # in the place of a reply: the connection broke before it came
 SETNAME = ("CLIENT", "SETNAME", NAME)  # so that CLIENT LIST says what it is
 
