@@ -2,6 +2,7 @@
 // read again when a node says that a slot has moved, and when a node cannot be reached.
 import { ConnectionError, fromServer } from './errors.js';
 import { Link, NO_CLUSTER, isReply } from './link.js';
+import { Places } from './places.js';
 import { Refusal } from './refusal.js';
 import { Session } from './session.js';
 import { slotOf, tagFor } from './slots.js';
@@ -27,6 +28,8 @@ export class ClusterRouter {
   /** @type {Promise<void> | undefined} */
   #reading;
   #closed = false;
+  /** Of all nodes: a slot goes from one to another with the queues in it. */
+  #places = new Places();
   /** @type {Link | undefined} over which the table is being read */
   #link;
 
@@ -67,7 +70,7 @@ export class ClusterRouter {
     if (!session) {
       const at = node.lastIndexOf(':');
       const address = { host: node.slice(0, at), port: Number(node.slice(at + 1)) };
-      session = new Session(this.library, address, this.timeout, this.wanted);
+      session = new Session(this.library, address, this.timeout, this.wanted, this.#places);
       session.cluster = this;
       this.#sessions.set(node, session);
     }

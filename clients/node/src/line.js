@@ -1,6 +1,6 @@
 // The waits of one session for one lock, on a server without the module: only the first of them tries.
 import { named, near } from './library.js';
-import { Closed } from './refusal.js';
+import { Closed, Refusal } from './refusal.js';
 import { Alarm, now } from './time.js';
 
 /** @import { Call } from './library.js' */
@@ -105,18 +105,18 @@ export class Line {
   /** @type {Set<string>} */
   #heard = new Set();
 
-  /** @param {Plain} plain @param {string} kind @param {string} name @param {Call} call */
-  constructor(plain, kind, name, { keys, args: [owner, , mode] }) {
+  /** @param {Plain} plain @param {string} kind @param {Call} call */
+  constructor(plain, kind, { keys, args: [owner, , mode] }) {
     this.plain = plain;
     this.kind = kind;
-    this.name = name;
+    this.place = plain.places.take(kind);
     this.permits = mode === 'LIMIT';
     const shared = mode === 'READ' || mode === 'WRITE';
     // In a cluster those of odd names lie elsewhere: they have no messages.
     const heard = keys.filter((key) => !plain.link.cluster || near(key));
     this.channels = heard.map((key) => named(shared ? 'redisson_rwlock' : CHANNEL, key));
     // Of several locks at once there is no place.
-    this.own = keys.length > 1 ? [] : heard.map((key) => `${named(CHANNEL, key)}:${name}`);
+    this.own = keys.length > 1 ? [] : heard.map((key) => `${named(CHANNEL, key)}:${this.place.name}`);
     /** @type {Call} */
     this.cancel = { command: 'CANCEL', keys, args: [owner, ...(shared ? [mode] : []), ...(this.permits ? ['PERMITS'] : [])], tag: '', wait: undefined };
   }
@@ -162,16 +162,21 @@ export class Line {
     const sent = now();
     const last = sent >= wait.until;
     // With the last try it gives its place up, unless others of this line can use it.
-    const stays = (this.#crowded || sent - wait.began >= SHORT) && !(last && this.waits.size === 1);
+    const wants = this.#crowded || this.place.until > sent || sent - wait.began >= SHORT;
+    const stays = wants && !(last && this.waits.size === 1);
+    // From now on, whether there is a reply or not.
+    if (stays && this.own.length) this.place.until = sent + KEPT;
     let left = -1;
     try {
-      const reply = await this.plain.ask(wait.call, ['PLACE', this.name, stays ? KEPT : 0], () => wait.over);
+      const reply = await this.plain.ask(wait.call, ['PLACE', this.place.name, stays ? KEPT : 0], () => wait.over);
       if (typeof reply === 'number') {
         this.#crowded &&= this.#ahead >= 0;
         this.#ahead = -1;
+        this.place.until = 0;
         wait.granted(reply, sent);
       } else {
         [left, this.#ahead] = /** @type {number[]} */ (reply).map(Number);
+        if (this.#ahead < 0) this.place.until = 0;
         // Without a place: how many others have one, and one more.
         if (this.#ahead !== 0) this.#crowded = this.#ahead !== -1 && this.own.length > 0;
         if (last) wait.timeout();
@@ -179,8 +184,11 @@ export class Line {
       }
     } catch (error) {
       this.#ahead = -1;
+      // All are asked for on the next connection, or at another node. The place goes with them.
+      if (error instanceof Closed) return this.stop();
+      if (error instanceof Refusal && error.elsewhere) return this.#move(error);
+      this.place.until = 0;
       wait.failed(error);
-      if (error instanceof Closed) return; // all are asked for on the next connection
     }
     this.#trying = false;
     // What was freed before it listened, nobody has told it; and a queue is not to be waited for.
@@ -235,15 +243,32 @@ export class Line {
 
   /** Nobody waits any more. */
   #empty() {
-    const given = this.#ahead >= 0 && this.plain.ask(this.cancel, ['PLACE', this.name]).catch(() => {});
+    const given = this.#ahead >= 0 && this.plain.ask(this.cancel, ['PLACE', this.place.name]).catch(() => {});
     this.#ahead = -1;
+    this.place.until = 0;
     if (given) given.then(() => this.#left());
     else this.#left();
     if (!this.#heard.size) return this.plain.forget(this);
-    this.#next = new Alarm(now() + LINGER, () => {
-      for (const channel of [...this.#heard]) this.#unhear(channel);
-      this.plain.forget(this);
-    });
+    this.#next = new Alarm(now() + LINGER, () => this.#leaveOff());
+  }
+
+  #leaveOff() {
+    for (const channel of [...this.#heard]) this.#unhear(channel);
+    this.plain.forget(this);
+  }
+
+  /** The slot of the lock is elsewhere, and the place with it. @param {Refusal} error */
+  #move(error) {
+    this.#leaveOff();
+    this.#end(error);
+  }
+
+  /** All its waits go on in another line. @param {Error} error */
+  #end(error) {
+    this.#next?.clear();
+    this.#left();
+    if (this.waits.size) this.plain.places.leave(this.kind, this.place);
+    for (const wait of [...this.waits]) wait.failed(error);
   }
 
   /** @param {Error} error */
@@ -253,8 +278,6 @@ export class Line {
   }
 
   stop() {
-    this.#next?.clear();
-    this.#left();
-    for (const wait of [...this.waits]) wait.failed(new Closed());
+    this.#end(new Closed());
   }
 }

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { learn } from './backend.js';
 import { Heartbeat } from './heartbeat.js';
+import { Places } from './places.js';
 import { Plain } from './plain.js';
 import { Closed, Refusal } from './refusal.js';
 import { now } from './time.js';
@@ -71,20 +72,20 @@ export class Link {
     );
   }
 
-  /** Finds out what the server has for locks. @param {number} timeout @param {Wanted} wanted */
-  learn(timeout, wanted) {
+  /** Finds out what the server has for locks. @param {number} timeout @param {Wanted} wanted @param {Places} places */
+  learn(timeout, wanted, places) {
     return this.#within(timeout, async () => {
       const backend = await learn(this);
       wanted.check(backend);
-      this.adopt(backend);
+      this.adopt(backend, places);
       this.plain?.watch();
     });
   }
 
-  /** @param {Backend | undefined} backend what the server is known to have */
-  adopt(backend) {
+  /** @param {Backend | undefined} backend what the server is known to have @param {Places} [places] */
+  adopt(backend, places = new Places()) {
     this.backend = backend;
-    if (backend && backend.kind !== 'module') this.plain = new Plain(this, backend);
+    if (backend && backend.kind !== 'module') this.plain = new Plain(this, backend, places);
   }
 
   /** Listens to a lock's channel. @param {string} channel @param {() => void} onmessage */

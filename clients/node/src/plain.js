@@ -1,6 +1,5 @@
 // The part between a session and a server without the module. It takes the module's commands, calls
 // the library, waits by trying, and gives the replies and messages that the module would.
-import { randomUUID } from 'node:crypto';
 import { AGAIN, hasModule, learn, unknown } from './backend.js';
 import { callOf, wordsOf } from './library.js';
 import { Line, Wait } from './line.js';
@@ -8,6 +7,7 @@ import { Refusal } from './refusal.js';
 
 /** @import { Backend, Call } from './library.js' */
 /** @import { Link } from './link.js' */
+/** @import { Places } from './places.js' */
 
 /** What the server refused in a script for want of rights has the code of that. @param {unknown} error */
 function told(error) {
@@ -19,8 +19,6 @@ function told(error) {
 const idOf = ({ keys, args: [owner] }) => JSON.stringify([keys[0], owner]);
 
 export class Plain {
-  /** A name of this connection, under which its lines have their places. */
-  name = randomUUID({ disableEntropyCache: true });
   /** @type {Map<string, Line>} by keys and kind */
   #lines = new Map();
   /** @type {Map<string, Wait>} by key and owner */
@@ -30,12 +28,12 @@ export class Plain {
   #calls = 0;
   /** @type {{call: number, go: () => void}[] | undefined} what waits until the library is there again */
   #held = undefined;
-  #lineCount = 0;
 
-  /** @param {Link} link @param {Backend} backend */
-  constructor(link, backend) {
+  /** @param {Link} link @param {Backend} backend @param {Places} places */
+  constructor(link, backend, places) {
     this.link = link;
     this.backend = backend;
+    this.places = places;
   }
 
   /** Asks from time to time whether the module has come. Then the next connection has it. */
@@ -93,15 +91,17 @@ export class Plain {
     const { keys, args } = call;
     // Owner and lease are each one's own. Of one kind are those of whom any can go first.
     const kind = JSON.stringify([keys, ...args.slice(2)]);
-    const line = this.#lines.get(kind) ?? new Line(this, kind, `${this.name}:${++this.#lineCount}`, call);
+    const line = this.#lines.get(kind) ?? new Line(this, kind, call);
     this.#lines.set(kind, line);
     const id = idOf(call);
-    this.#leave(id); // it was asked for before, under another tag
+    const before = this.#waits.get(id); // it was asked for before, under another tag
     return new Promise((reply, refuse) => {
       const gone = () => this.#waits.get(id) === wait && this.#waits.delete(id);
       const wait = new Wait(line, call, reply, refuse, gone);
       this.#waits.set(id, wait);
       line.join(wait);
+      // Only now: a line that is empty gives its place up.
+      if (before?.leave()) before.line.left();
     });
   }
 

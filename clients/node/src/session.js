@@ -4,6 +4,7 @@ import { Acks } from './acks.js';
 import { ConnectionError, fromServer } from './errors.js';
 import { Leases } from './heartbeat.js';
 import { Link } from './link.js';
+import { Places } from './places.js';
 import { Closed, Refusal } from './refusal.js';
 import { Renewals } from './renewals.js';
 import { ANSWER, Alarm, now } from './time.js';
@@ -59,12 +60,13 @@ export class Session {
   /** @type {Error | undefined} why there is no connection */
   why = undefined;
 
-  /** @param {Library} library @param {Address | undefined} address @param {number} timeout @param {Wanted} wanted */
-  constructor(library, address, timeout, wanted) {
+  /** @param {Library} library @param {Address | undefined} address @param {number} timeout @param {Wanted} wanted @param {Places} [places] */
+  constructor(library, address, timeout, wanted, places = new Places()) {
     this.library = library;
     this.address = address;
     this.timeout = timeout;
     this.wanted = wanted;
+    this.places = places;
     this.acks = new Acks(this);
   }
 
@@ -113,7 +115,7 @@ export class Session {
       link = this.#opening = new Link(this.library, this.address, this.timeout);
       await link.open(this.timeout);
       const tag = this.cluster && (this.cluster.tagOf(this) ?? '0');
-      await Promise.all([link.subscribe(this.timeout, tag), link.learn(this.timeout, this.wanted)]);
+      await Promise.all([link.subscribe(this.timeout, tag), link.learn(this.timeout, this.wanted, this.places)]);
     } catch (error) {
       link?.close();
       this.#opening = undefined;

@@ -100,6 +100,29 @@ forEach('by turns: another process does not overtake who has a place', async (t,
   assert.deepEqual(order, [1, 2]);
 });
 
+forEach('a place outlives its connection', async (t, open) => {
+  const server = await plain(t);
+  const locks = open(server.port);
+  await take(server, 'jobs');
+  const wait = locks.acquire('jobs', { wait: 60_000 });
+  await until(async () => (await places(server, 'jobs')) === 1, 'it has a place');
+  const names = () => server.say('ZRANGE', 'rlock1_queue:{jobs}', 0, -1);
+  const before = await names();
+  for (let n = 0; n < 3; n++) {
+    const tried = await calls(server);
+    assert(await server.say('CLIENT', 'KILL', 'TYPE', 'pubsub') > 0);
+    await until(async () => (await calls(server)) >= tried + 2, 'it tries on the next one');
+    assert.deepEqual(await names(), before);
+  }
+  await drop(server, 'jobs');
+  const dropped = performance.now();
+  const hold = await wait;
+  // By its turn, and not when a place of a dead connection has run out.
+  assert(performance.now() - dropped < 1200);
+  await hold.release();
+  assert.equal(await places(server, 'jobs'), 0);
+});
+
 forEach('a wait that ends or is given up leaves no place', async (t, open) => {
   const server = await plain(t);
   const locks = open(server.port);
