@@ -167,6 +167,7 @@ impl Acquire {
                 (None, owner) => owner.unwrap_or_else(fresh_owner),
             },
             own: OnceLock::new(),
+            stands_as: OnceLock::new(),
             place: None,
             keys: Vec::new(),
             lease: self.lease,

@@ -46,6 +46,9 @@ pub(crate) struct Request {
     /// In the place of the job's, on a server without the module: a late copy of a RELEASE names
     /// no token there.
     pub own: OnceLock<String>,
+    /// The place of its line in the lock's queue, on a server without the module. It stays over
+    /// connections: a new one would stand behind the old one, which nobody uses any more.
+    pub stands_as: OnceLock<String>,
     pub lease: Duration,
     pub wait: Wait,
     pub mode: Mode,

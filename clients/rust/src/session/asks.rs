@@ -113,7 +113,7 @@ impl Actor {
 
     /// Whether the server may know a hold or a wait of the same job yet for one of its keys. It would
     /// take this request for that one, and what ends that one would end this.
-    fn comes_after_a_release(&self, id: u64) -> bool {
+    pub fn comes_after_a_release(&self, id: u64) -> bool {
         let Some(Entry { request, .. }) = self.entries.get(&id) else {
             return false;
         };
@@ -242,6 +242,7 @@ impl Actor {
         self.closed = true;
         self.closing.push(done);
         let ids: Vec<u64> = self.entries.keys().copied().collect();
+        let mut known = Vec::new();
         for id in ids {
             match self.entries.get(&id).map(|entry| &entry.phase) {
                 Some(Phase::Asked(asked)) => {
@@ -251,7 +252,7 @@ impl Actor {
                     {
                         self.answer(asked.to, Err(Error::closed()));
                         if was_sent {
-                            self.end_at_server(id, entry.request, entry.node, true);
+                            known.push((id, entry.request, entry.node));
                         }
                     }
                 }
@@ -262,6 +263,10 @@ impl Actor {
                 }
                 _ => {}
             }
+        }
+        // Behind that, for nobody is in a line any more and places are given up.
+        for (id, request, node) in known {
+            self.end_at_server(id, request, node, true);
         }
     }
 }

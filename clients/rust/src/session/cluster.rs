@@ -202,9 +202,10 @@ impl Actor {
         if astray {
             self.read_slots();
         }
+        asked.sort_unstable();
+        asked.iter().for_each(|&(_, id)| self.stand_again(id));
         self.send_all_pending();
         held.into_iter().for_each(|id| self.regain(id));
-        asked.sort_unstable();
         asked.into_iter().for_each(|(_, id)| self.ask_again(id));
     }
 }

@@ -2,6 +2,7 @@
 //! which only the first tries. And the channels by which it hears when to.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::clock::Time;
@@ -55,6 +56,8 @@ impl Kind {
 
 #[derive(Default)]
 struct Line {
+    /// Names its place.
+    name: String,
     waits: VecDeque<u64>,
     /// It has a place in the lock's queue.
     has_place: bool,
@@ -67,8 +70,6 @@ struct Line {
 
 /// Those of one connection.
 pub(super) struct Lines {
-    /// Names the places of this connection.
-    name: String,
     /// In a cluster a channel can be heard at the node of its own slot.
     in_cluster: bool,
     lines: HashMap<Kind, Line>,
@@ -92,9 +93,8 @@ pub(super) struct Changes {
 }
 
 impl Lines {
-    pub fn new(name: String, in_cluster: bool) -> Self {
+    pub fn new(in_cluster: bool) -> Self {
         Self {
-            name,
             in_cluster,
             lines: HashMap::new(),
             heard: HashMap::new(),
@@ -102,16 +102,23 @@ impl Lines {
     }
 
     /// The name of the place of a line: each has its own.
-    pub fn place(&self, kind: &Kind) -> String {
-        format!("{}{}", self.name, kind.mode)
+    pub fn place(&self, kind: &Kind) -> Option<&String> {
+        self.lines.get(kind).map(|line| &line.name)
     }
 
-    /// Whether it is the first there.
-    pub fn enter(&mut self, kind: &Kind, id: u64) -> bool {
+    /// Whether it is the first there. A new line has the place that its first wait had before, at
+    /// another connection.
+    pub fn enter(&mut self, kind: &Kind, id: u64, stands_as: &OnceLock<String>) -> bool {
         if !self.lines.contains_key(kind) {
-            self.lines.insert(kind.clone(), Line::default());
+            let fresh = || uuid::Uuid::new_v4().to_string();
+            let line = Line {
+                name: stands_as.get_or_init(fresh).clone(),
+                ..Line::default()
+            };
+            self.lines.insert(kind.clone(), line);
         }
         self.lines.get_mut(kind).is_some_and(|line| {
+            stands_as.get_or_init(|| line.name.clone());
             line.until = None;
             if !line.waits.contains(&id) {
                 line.waits.push_back(id);
@@ -202,7 +209,7 @@ impl Lines {
         let mut channels = Vec::new();
         if let [key] = &kind.keys[..] {
             let lock = prefixed("redisson_lock__channel", key);
-            channels.push((key, format!("{lock}:{}{}", self.name, kind.mode)));
+            channels.push((key, format!("{lock}:{}", line.name)));
         }
         if !line.has_place {
             channels.extend(kind.channels());

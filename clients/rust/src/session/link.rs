@@ -105,7 +105,7 @@ impl Link {
             finding::reply(subscribed)?;
             let finding = Finding::new(tag.is_some(), needs_module);
             let speech = find(&mut connection, finding, found).await?;
-            let lines = Lines::new(id.to_string(), tag.is_some());
+            let lines = Lines::new(tag.is_some());
             Ok((connection, channel, since, speech, lines))
         };
         let late = || Error::Connection("the server did not reply in time".into());

@@ -248,16 +248,17 @@ impl Actor {
         node.wanted = false;
         self.is_connected.store(true, Ordering::Relaxed);
         self.say_backend();
-        self.send_all_pending();
-        for id in self.entries_at(number) {
-            self.regain(id);
-        }
         let asked = |(id, entry): (&u64, &super::entry::Entry)| match &entry.phase {
             Phase::Asked(asked) if entry.node == number => Some((asked.since, *id)),
             _ => None,
         };
         let mut asked: Vec<_> = self.entries.iter().filter_map(asked).collect();
         asked.sort_unstable();
+        asked.iter().for_each(|&(_, id)| self.stand_again(id));
+        self.send_all_pending();
+        for id in self.entries_at(number) {
+            self.regain(id);
+        }
         asked.into_iter().for_each(|(_, id)| self.ask_again(id));
     }
 }

@@ -42,8 +42,12 @@ impl PendingCommand {
         // The place is that of the line, in which others may be.
         let kind = Kind::of(&self.request);
         let waits = self.request.wait != Wait::Once && kind.has_places();
-        let place = (waits && link.lines.many_in(&kind) == 0).then(|| link.lines.place(&kind))?;
-        Some(self.request.cancel(&link.speech, Some(&place)))
+        if !waits || link.lines.many_in(&kind) > 0 {
+            return None;
+        }
+        let name = link.lines.place(&kind);
+        let place = name.or_else(|| self.request.stands_as.get())?;
+        Some(self.request.cancel(&link.speech, Some(place)))
     }
 }
 

@@ -32,6 +32,24 @@ impl Actor {
         }
     }
 
+    /// On a new connection, before anything is sent: a place is given up when nobody stands there.
+    pub fn stand_again(&mut self, id: u64) {
+        if self.comes_after_a_release(id) {
+            return;
+        }
+        let Some((asked, request, number)) = self.asked(id) else {
+            return;
+        };
+        if request.wait == Wait::Once || asked.token.is_some() {
+            return;
+        }
+        let link = self.nodes.get_mut(number).and_then(|n| n.link.as_mut());
+        if let Some(link) = link.filter(|link| !link.speech.has_module()) {
+            let kind = Kind::of(&request);
+            link.lines.enter(&kind, id, &request.stands_as);
+        }
+    }
+
     /// Who waits does so in a line, of which the first tries.
     pub fn try_once(&mut self, id: u64) -> Option<Sent> {
         let now = clock::now();
@@ -49,16 +67,19 @@ impl Actor {
             return None;
         }
         asked.is_last = left.is_none();
-        let is_last = left.is_none();
+        let (is_last, had_turn) = (left.is_none(), asked.had_turn);
         let link = self.nodes.get_mut(number)?.link.as_mut()?;
         let (mut place, mut has_turn) = (None, false);
         if let (Wait::For(_) | Wait::Forever, kind) = (request.wait, Kind::of(&request)) {
-            if link.lines.enter(&kind, id) {
+            if link.lines.enter(&kind, id, &request.stands_as) {
                 // A place that is left when the time is over is for whoever comes next in the line.
                 let stays = !is_last || link.lines.many_in(&kind) > 1;
-                let wants = now - since >= TURN || link.lines.is_in_crowd(&kind);
+                // A place of the connection before is kept.
+                let in_crowd = had_turn || link.lines.is_in_crowd(&kind);
+                let wants = now - since >= TURN || in_crowd;
                 has_turn = kind.has_places() && wants && stays;
-                place = Some((link.lines.place(&kind), if has_turn { PLACE_MS } else { 0 }));
+                let name = link.lines.place(&kind);
+                place = name.map(|name| (name.as_str(), if has_turn { PLACE_MS } else { 0 }));
             } else if !is_last {
                 let end = end_of(since, request.wait);
                 self.look_at(id, end);
@@ -68,7 +89,6 @@ impl Actor {
         request.own_owner();
         self.last_tag += 1;
         let tag = self.last_tag;
-        let place = place.as_ref().map(|(name, ms)| (name.as_str(), *ms));
         let command = request.attempt(&link.speech, place);
         let sent = link.send(number, What::Acquire { id, tag }, command);
         let entry = self.entries.get_mut(&id)?;

@@ -98,6 +98,78 @@ async fn a_wait_takes_its_turn_and_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn a_wait_keeps_its_place_when_its_connection_is_gone() {
+    let server = plain();
+    let locks = server.locks();
+    let held = server.locks().acquire("jobs").await.unwrap();
+    let waits = |locks: &Locks| tokio::spawn(locks.acquire("jobs").wait(s(60)).into_future());
+    let name = || server.ask::<Vec<String>>("ZRANGE rlock1_queue:{jobs} 0 -1 WITHSCORES");
+    let ours = waits(&locks);
+    until(|| places(&server, "jobs") == 1).await;
+    let place = name();
+    let others = server.locks();
+    let behind = waits(&others);
+    until(|| places(&server, "jobs") == 2).await;
+    let both = name();
+    for forgets in [false, true, false] {
+        let heard = || server.ask::<Vec<String>>("PUBSUB CHANNELS redisson_lock__channel:{jobs}:*");
+        if forgets {
+            server.ask::<()>("FUNCTION FLUSH");
+        } else {
+            server.ask::<i64>("CLIENT KILL TYPE pubsub");
+        }
+        until(|| heard().len() == 2).await;
+        tokio::time::sleep(ms(600)).await;
+        assert_eq!(name(), both);
+    }
+    let begun = std::time::Instant::now();
+    held.release().await.unwrap();
+    let hold = soon(ours).await.unwrap().unwrap();
+    // In its turn, and by the message.
+    assert!(begun.elapsed() < ms(350), "{:?}", begun.elapsed());
+    assert!(!behind.is_finished() && place != name());
+    hold.release().await.unwrap();
+    let hold = soon(behind).await.unwrap().unwrap();
+    let more: Vec<_> = (0..3).map(|_| waits(&locks)).collect();
+    until(|| places(&server, "jobs") == 1).await;
+    soon(locks.close()).await;
+    assert_eq!(places(&server, "jobs"), 0);
+    drop((hold, more));
+}
+
+#[tokio::test]
+async fn who_gives_up_between_two_connections_leaves_its_place_to_the_next() {
+    let server = plain();
+    let proxy = Proxy::before(server.port).await;
+    let locks = Locks::new(client(proxy.port));
+    let held = server.locks().acquire("jobs").await.unwrap();
+    let waits = || tokio::spawn(locks.acquire("jobs").wait(s(60)).into_future());
+    let first = waits();
+    until(|| places(&server, "jobs") == 1).await;
+    let second = waits();
+    let place = || server.ask::<Vec<String>>("ZRANGE rlock1_queue:{jobs} 0 -1 WITHSCORES");
+    let before = place();
+    // A try is under way, so that the server is told of the end of that request.
+    proxy.freeze(true);
+    tokio::time::sleep(ms(700)).await;
+    first.abort();
+    tokio::time::sleep(ms(50)).await;
+    proxy.close();
+    proxy.freeze(false);
+    tokio::time::sleep(ms(800)).await;
+    assert_eq!(place(), before);
+    held.release().await.unwrap();
+    soon(second)
+        .await
+        .unwrap()
+        .unwrap()
+        .release()
+        .await
+        .unwrap();
+    assert!(server.is_free("jobs"));
+}
+
+#[tokio::test]
 async fn many_waits_are_one_line_in_order() {
     let server = plain();
     let locks = server.locks();
