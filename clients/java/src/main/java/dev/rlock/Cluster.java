@@ -20,6 +20,7 @@ final class Cluster implements Router {
     private final ScheduledExecutorService timer;
     private final long timeout;
     private final Object lock = new Object();
+    private final Places places = new Places();
     private final Map<RedisURI, Session> sessions = new HashMap<>();
     private final Session limbo;
     /** Whether the slots were read once. */
@@ -97,6 +98,11 @@ final class Cluster implements Router {
     @Override
     public Object lock() {
         return lock;
+    }
+
+    @Override
+    public Places places() {
+        return places;
     }
 
     @Override

@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadLocalRandom;
 
@@ -19,7 +20,7 @@ final class Line {
     /** Who has waited for so long takes a place; so long it is kept without another try, in ms. */
     private static final long PATIENCE = 100;
 
-    private static final long KEPT = 2_000;
+    static final long KEPT = 2_000;
     /** Between tries, with a place and without. */
     private static final long WITH_PLACE = 500;
 
@@ -35,7 +36,10 @@ final class Line {
     private final String turn;
     private final Map<Target, Waiting> waiting = new LinkedHashMap<>();
     private final Set<String> hears = new HashSet<>();
+    /** As far as is known: a try that takes one may be under way. */
     private boolean hasPlace;
+    /** Its waits go on in another line. */
+    private boolean moved;
     /** Others had places too, when the server was asked last: then it takes one at once. */
     private boolean isBusy;
     /** When the first tries next, or the empty line ends. */
@@ -78,10 +82,12 @@ final class Line {
         }
     }
 
-    Line(Plain plain, Of of, String name) {
+    /** @param place the name of the one that these waits had before, or null */
+    Line(Plain plain, Of of, String place) {
         this.plain = plain;
         this.of = of;
-        this.name = name;
+        hasPlace = place != null;
+        name = hasPlace ? place : UUID.randomUUID().toString();
         boolean shared = of.mode == Mode.READ || of.mode == Mode.WRITE;
         locks = of.keys.stream().map(key -> Call.beside(shared ? "redisson_rwlock" : "redisson_lock__channel", key)).toList();
         turn = Call.beside("redisson_lock__channel", of.keys.get(0)) + ":" + name;
@@ -147,7 +153,7 @@ final class Line {
             hasPlace = false;
             plain.gaveUp(last.call.target().cancel().call().with("PLACE", name));
         }
-        if (of.hasQueue()) {
+        if (of.hasQueue() && !moved) {
             next = plain.after(IDLE, this::leaveOff);
         } else {
             leaveOff();
@@ -159,9 +165,20 @@ final class Line {
         plain.forget(of);
     }
 
+    /** The connection is gone. */
     void stop() {
         stopTimer();
+        if (!waiting.isEmpty()) {
+            leavePlace();
+        }
         waiting.values().stream().filter(one -> one.end != null).forEach(one -> one.end.cancel(false));
+    }
+
+    private void leavePlace() {
+        if (hasPlace) {
+            hasPlace = false;
+            plain.leave(of, name);
+        }
     }
 
     private void stopTimer() {
@@ -183,8 +200,8 @@ final class Line {
         }
         one.trying = true;
         one.again = false;
-        long kept = wantsPlace() ? KEPT : 0;
-        plain.tries(one.call.with("PLACE", name, kept), (reply, error, sent) -> tried(one, reply, error, sent));
+        hasPlace = wantsPlace();
+        plain.tries(one.call.with("PLACE", name, hasPlace ? KEPT : 0), (reply, error, sent) -> tried(one, reply, error, sent));
     }
 
     private boolean wantsPlace() {
@@ -195,6 +212,10 @@ final class Line {
         one.trying = false;
         String refusal = Reply.refusal(error);
         if (refusal != null) {
+            if (plain.goesOn(refusal)) {
+                moved = true;
+                leavePlace();
+            }
             leave(one);
             return plain.refused(one.call, refusal);
         } else if (error != null) {

@@ -6,6 +6,7 @@ import java.util.concurrent.ScheduledExecutorService;
 /** All keys are at one server. */
 final class OneServer implements Router {
     private final Session session;
+    private final Places places = new Places();
 
     OneServer(Connector connector, ScheduledExecutorService timer, long timeout) {
         session = new Session(this, connector, timer, timeout);
@@ -19,6 +20,11 @@ final class OneServer implements Router {
     @Override
     public Object lock() {
         return this;
+    }
+
+    @Override
+    public Places places() {
+        return places;
     }
 
     @Override

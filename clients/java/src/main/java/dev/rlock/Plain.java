@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -23,13 +22,12 @@ final class Plain implements Wire.Speech {
     private static final long ASK_AGAIN = 60_000;
     /** Says another time, for tests. */
     private static final String PROPERTY = "dev.rlock.askAgain";
+    /** In a cluster: another node is, or will be, the one to ask. */
+    private static final List<String> MOVES = List.of("MOVED", "ASK", "TRYAGAIN");
 
     private final Session session;
     private final Wire wire;
     private final Library library;
-    /** The name of a place in a queue begins with it. */
-    private final String name = UUID.randomUUID().toString();
-    private long names;
     private final Map<Line.Of, Line> lines = new HashMap<>();
     /** Of each channel that is subscribed to, those who listen. */
     private final Map<String, Set<Line>> ears = new HashMap<>();
@@ -96,7 +94,7 @@ final class Plain implements Wire.Speech {
 
     private void begin(Call call) {
         synchronized (session.lock) {
-            lines.computeIfAbsent(Line.Of.call(call), of -> new Line(this, of, name + ":" + ++names)).add(call);
+            lines.computeIfAbsent(Line.Of.call(call), of -> new Line(this, of, session.router.places().take(of))).add(call);
         }
     }
 
@@ -131,6 +129,16 @@ final class Plain implements Wire.Speech {
 
     Runnable refused(Call call, String refusal) {
         return () -> session.notified(wire, "error " + call.tag() + " " + refusal);
+    }
+
+    /** Whether the request is asked for again after that, maybe at another server. */
+    boolean goesOn(String refusal) {
+        return Reply.noMaster(refusal) || session.router.moves() && MOVES.contains(Reply.code(refusal));
+    }
+
+    /** A place whose waits go on in another line. */
+    void leave(Line.Of of, String place) {
+        session.router.places().leave(of, place);
     }
 
     void gaveUp(Call cancel) {

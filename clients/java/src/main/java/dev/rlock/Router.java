@@ -11,6 +11,9 @@ interface Router {
     /** What guards its sessions. */
     Object lock();
 
+    /** That are taken up again on another connection. */
+    Places places();
+
     /** Whether keys move between servers. What follows is for those where they do. */
     default boolean moves() {
         return false;

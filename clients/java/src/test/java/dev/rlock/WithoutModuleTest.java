@@ -8,8 +8,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.lettuce.core.RedisClient;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -95,6 +97,35 @@ class WithoutModuleTest {
         give();
         wait.get(20, TimeUnit.SECONDS).release();
         assertTrue(isFree(key));
+        awaitPlaces(0);
+    }
+
+    private List<?> places() {
+        return (List<?>) server.say("ZRANGE rlock1_queue:{" + key + "} 0 -1");
+    }
+
+    private long tries() {
+        var calls = Pattern.compile("cmdstat_fcall:calls=(\\d+)").matcher(server.say("INFO commandstats").toString());
+        return calls.find() ? Long.parseLong(calls.group(1)) : 0;
+    }
+
+    @Test
+    void aPlaceOutlivesItsConnection() throws Exception {
+        take();
+        var wait = locks.acquireAsync(Request.of(key).waiting(LONG));
+        awaitPlaces(1);
+        var before = places();
+        for (int times = 0; times < 3; times++) {
+            long tried = tries();
+            assertTrue((Long) server.say("CLIENT KILL TYPE pubsub") > 0);
+            Server.await("it tries on the next one", () -> tries() >= tried + 2);
+            assertEquals(before, places());
+        }
+        give();
+        long given = System.nanoTime();
+        wait.get(20, TimeUnit.SECONDS).release();
+        // By its turn, and not when a place of a dead connection has run out.
+        assertTrue(System.nanoTime() - given < Duration.ofMillis(1200).toNanos());
         awaitPlaces(0);
     }
 
