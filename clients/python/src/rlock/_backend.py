@@ -148,5 +148,5 @@ def unknown_command(reply: Failure) -> bool:
 
 def plain_failure(reply: Failure) -> Failure:
     """What the server refuses inside of a call, as it would refuse the call."""
-    refused = reply.text.startswith(("ACL failure", "The user executing")) or "NOPERM" in reply.text
+    refused = any(said in reply.text for said in ("ACL failure", "The user executing", "NOPERM"))
     return Failure("NOPERM", reply.text) if reply.code == "ERR" and refused else reply
