@@ -317,7 +317,8 @@ fn the_module_gives_no_places() {
         assert_eq!(lua.version(), "0.9.0 module");
         lua.int("acquire job a 100000");
         let (left, at) = refused(&mut lua, "acquire job b 1000 PLACE p 60000");
-        assert!((1..=100_001).contains(&left), "{left}");
+        // On Redis 8 the module lets a lease end up to 1 ms later, so that none is too short.
+        assert!((1..=100_002).contains(&left), "{left}");
         assert_eq!(at, -1);
         assert_eq!(lua.int("cancel job b PLACE p"), 0);
         assert_eq!(lua.int("release job a"), 0);
