@@ -22,6 +22,7 @@ type line struct {
 	keys   []string
 	leave  []string // gives up the place
 	trying *Hold    // whose reply is on its way
+	tries  int      // whose replies are
 	placed bool     // the last try asked for a place
 	ahead  int64    // how many places are before its own; -1: it has none
 	crowd  bool     // others had places, when the server was last asked
@@ -34,7 +35,7 @@ const (
 	// which the lock's queue keeps for so long without a try.
 	placeAfter = 100 * time.Millisecond
 	placeLasts = "2000"
-	// Messages can be lost.
+	// Messages can be lost, and a reply may be late of a try that came before a release.
 	retryUnplaced = 700 * time.Millisecond
 	retryPlaced   = 500 * time.Millisecond
 	// No message says that some permits came back.
@@ -125,6 +126,8 @@ func (n *line) try() {
 	if n.placed = !n.many && (n.ahead >= 0 || n.crowd || time.Since(h.request.began) >= placeAfter); n.placed {
 		keep = placeLasts
 	}
+	n.tries++
+	n.timer.Reset(vary(retryUnplaced))
 	h.try(n, "PLACE", n.name, keep)
 }
 
@@ -138,18 +141,23 @@ func (h *Hold) try(n *line, place ...string) {
 			return
 		}
 		refused, isRefused := reply.([]any)
+		_, isError := reply.(replyError)
 		switch {
 		case h.link != l || h.tag != tag:
 			if _, isGranted := reply.(int64); isGranted && h.state == over {
 				h.leave(false) // it was refused for something else meanwhile
 			}
+		case isError && r.tries > 0: // a later try says what counts
 		case !isRefused:
 			h.stepOut()
 			h.replied(reply, sent)
 		case h.state == abandoned && r.tries == 0:
 			h.refuse(h.notAcquired())
 		}
-		if n != nil {
+		if n == nil {
+			return
+		}
+		if n.tries--; n.tries == 0 {
 			n.tried(reply, refused)
 		}
 	}, append(h.acquisition(h.Owner, ms(h.terms.lease)), place...)...)
@@ -193,7 +201,7 @@ func (n *line) pause(left int64) time.Duration {
 	case n.mode == limited:
 		pause = retryPermits
 	}
-	pause += time.Duration((rand.Float64()*0.4 - 0.2) * float64(pause))
+	pause = vary(pause)
 	if left >= 0 && n.ahead <= 0 && left < int64(pause/time.Millisecond) {
 		pause = time.Duration(left) * time.Millisecond
 	}
@@ -203,6 +211,11 @@ func (n *line) pause(left int64) time.Duration {
 		pause = min(pause, placeAfter-time.Since(n.waits[0].request.began))
 	}
 	return max(pause, 0)
+}
+
+// vary is so that not all try at once.
+func vary(pause time.Duration) time.Duration {
+	return pause + time.Duration((rand.Float64()*0.4-0.2)*float64(pause))
 }
 
 // wake is called when it should try now. A message that comes before the reply to a try was sent
@@ -217,9 +230,11 @@ func (n *line) wake() {
 func (n *line) ring() {
 	defer n.link.session.locks.lock()()
 	switch {
-	case n.link.closed || n.trying != nil:
-	case len(n.waits) > 0:
+	case n.link.closed:
+	case len(n.waits) > 0: // also where the reply to the last try is late
 		n.try()
+	case n.trying != nil:
+		n.timer.Reset(retryUnplaced)
 	default:
 		n.hear(nil)
 		if n.link.lines[n.id] == n {

@@ -10,7 +10,8 @@ const CHANNEL = 'redisson_lock__channel';
 // Who has waited so long takes a place in the lock's queue, and keeps it for so long after each try.
 const SHORT = 100;
 const KEPT = 2000;
-// Messages can be lost: so often it tries without any, and to keep a place.
+// Messages can be lost: so often it tries without any, and to keep a place. A reply may be late of a try that
+// came before a release: so often it tries without it, too.
 const PATIENT = 700;
 const PLACED = 500;
 // Who has no place gets no message when permits come back: from one try to the next, and as much again by chance.
@@ -98,6 +99,8 @@ export class Line {
   #crowded = false;
   #trying = false;
   #again = false;
+  /** How often it has tried. */
+  #tries = 0;
   /** @type {Alarm | undefined} the next try, or the end of a line that is empty */
   #next;
   /** @type {(() => void)[]} */
@@ -159,7 +162,9 @@ export class Line {
     if (!wait) return this.#empty();
     this.#again = false;
     this.#trying = true;
+    const number = ++this.#tries;
     const sent = now();
+    this.#next = new Alarm(sent + about(PATIENT), () => this.#late());
     const last = sent >= wait.until;
     // With the last try it gives its place up, unless others of this line can use it.
     const wants = this.#crowded || this.place.until > sent || sent - wait.began >= SHORT;
@@ -174,7 +179,9 @@ export class Line {
         this.#ahead = -1;
         this.place.until = 0;
         wait.granted(reply, sent);
+        if (number !== this.#tries) return;
       } else {
+        if (number !== this.#tries) return;
         [left, this.#ahead] = /** @type {number[]} */ (reply).map(Number);
         if (this.#ahead < 0) this.place.until = 0;
         // Without a place: how many others have one, and one more.
@@ -183,6 +190,8 @@ export class Line {
         else if (!wait.queued) wait.queue();
       }
     } catch (error) {
+      // What a later one says counts.
+      if (number !== this.#tries) return;
       this.#ahead = -1;
       // All are asked for on the next connection, or at another node. The place goes with them.
       if (error instanceof Closed) return this.stop();
@@ -191,10 +200,17 @@ export class Line {
       wait.failed(error);
     }
     this.#trying = false;
+    this.#next?.clear();
     // What was freed before it listened, nobody has told it; and a queue is not to be waited for.
     const soon = wait.over || this.#listen() || (this.#crowded && !stays);
     if (soon || this.#again) this.#try();
     else this.#later(wait, left);
+  }
+
+  /** There is no reply. */
+  #late() {
+    if (this.waits.size) this.#try();
+    else this.#next = new Alarm(now() + PATIENT, () => this.#late());
   }
 
   /** Listens to what concerns it now; whether that is more than before. */

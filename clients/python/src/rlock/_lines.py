@@ -24,9 +24,13 @@ from ._states import Call, Request
 
 PATIENCE = 0.1  # s: until a wait takes a place in the queue, if nobody else has one
 KEPT = 2000  # ms: for so long the server keeps a place that nobody asks for
-PAUSE = 0.7  # s: between two tries, if there is no message
+PAUSE = 0.7  # s: between two tries, if there is no message, or no reply: it may have come before a release
 PAUSE_IN_PLACE = 0.5  # s: also so that the place is kept
 LEFT_OPEN = 5.0  # s: a key that was waited for will be again, and one does not subscribe anew each time
+
+
+def vary(pause: float) -> float:
+    return pause * random.uniform(0.8, 1.2)
 
 
 class Line:
@@ -152,8 +156,14 @@ class Lines:
         call = Call((*request.ask.attempt(request.owner), *place), answered)
         if is_first:
             line.trying = call
+            self._at(line, now + vary(PAUSE), self._late)
         request.sent = now
         self._core.send(call, now)
+
+    def _late(self, line: Line, now: float) -> None:
+        """There is no reply."""
+        if line.first:
+            self._try(line, line.first, now)
 
     def _answered(self, line: Line, request: Request, call: Call, reply: Any, now: float) -> None:
         if reply is BROKEN:
@@ -161,6 +171,8 @@ class Lines:
         was_first = line.trying is call
         if was_first:
             line.trying = None
+        elif call.words[-3:-2] == ("PLACE",) and not isinstance(reply, int):
+            return  # a later try of the line says what counts
         core = self._core
         if request.line is not line:
             self._unwanted(request, reply, now)
@@ -197,7 +209,7 @@ class Lines:
         if self._hear(line, wanted, now) or (line.crowded and line.ahead < 0):
             self._try(line, request, now)
             return
-        pause = (PAUSE if line.ahead < 0 else PAUSE_IN_PLACE) * random.uniform(0.8, 1.2)
+        pause = vary(PAUSE if line.ahead < 0 else PAUSE_IN_PLACE)
         impatient = line.waiting[request] + PATIENCE - now
         if line.ahead < 0 and impatient > 0:
             pause = min(pause, impatient)

@@ -18,8 +18,8 @@ use super::line::{Changes, Kind};
 
 /// Who has waited for so long takes a place in the lock's queue: nobody starves.
 const TURN: Duration = Duration::from_millis(100);
-/// After so long the reply to a try is looked for here.
-const LOOK: Duration = Duration::from_secs(1);
+/// After so long the reply to a try is looked for here, and who waits tries again without one.
+const LOOK: Duration = Duration::from_millis(700);
 /// For how long a place stands when it is not renewed.
 const PLACE_MS: u64 = 2000;
 

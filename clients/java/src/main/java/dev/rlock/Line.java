@@ -63,6 +63,8 @@ final class Line {
         /** Tells that its time is over. */
         Future<?> end;
         boolean trying;
+        /** How often it did. */
+        int tries;
         /** While it tried there was a message. */
         boolean again;
         /** Its time is over. */
@@ -198,10 +200,29 @@ final class Line {
         if (one == first()) {
             stopTimer();
         }
+        send(one);
+    }
+
+    private void send(Waiting one) {
+        int number = ++one.tries;
         one.trying = true;
         one.again = false;
         hasPlace = wantsPlace();
-        plain.tries(one.call.with("PLACE", name, hasPlace ? KEPT : 0), (reply, error, sent) -> tried(one, reply, error, sent));
+        // Before it is sent: the reply may be there at once, and says when to try next.
+        if (one == first()) {
+            stopTimer();
+            next = plain.after(around(WITHOUT_PLACE), () -> late(one));
+        }
+        plain.tries(one.call.with("PLACE", name, hasPlace ? KEPT : 0), (reply, error, sent) ->
+                number == one.tries || reply instanceof Long ? tried(one, reply, error, sent) : null); // a later one says what counts
+    }
+
+    /** There is no reply: that try may have come before a release. */
+    private void late(Waiting one) {
+        if (one == first() && one.trying && !one.cancelled) {
+            one.last = one.over;
+            send(one);
+        }
     }
 
     private boolean wantsPlace() {
@@ -209,6 +230,9 @@ final class Line {
     }
 
     private Runnable tried(Waiting one, Object reply, Throwable error, long sent) {
+        if (waiting.get(one.call.target()) != one) {
+            return null; // a try before that had the lock
+        }
         one.trying = false;
         String refusal = Reply.refusal(error);
         if (refusal != null) {
