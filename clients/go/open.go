@@ -122,7 +122,10 @@ func (l *link) greet(ctx context.Context, name, subscribe string, strict bool) e
 	}
 	for i, reply := range replies {
 		if err, refused := reply.(replyError); refused && i != 1 && i != 3 {
-			if err.unknown() {
+			if err.unknown() && i == 2 && subscribe == "SSUBSCRIBE" {
+				err = noShards
+			}
+			if err.unknown() || err == noShards {
 				return final{err} // it is too old
 			}
 			return err
@@ -133,6 +136,8 @@ func (l *link) greet(ctx context.Context, name, subscribe string, strict bool) e
 	}
 	return l.learn(ctx, replies[3], strict)
 }
+
+const noShards replyError = "ERR a cluster needs Redis 7.0 or newer, or Valkey: this server has no sharded pub/sub"
 
 // ask says commands on a connection that nobody reads yet, and gives the replies.
 func (l *link) ask(ctx context.Context, commands ...[]string) ([]any, error) {

@@ -17,6 +17,7 @@ import { now } from './time.js';
 export const NAME = 'rlock-node-0.9.0';
 const CLUSTER = 'CLUSTER this is a node of a cluster: give Locks the cluster client (createCluster, Cluster)';
 export const NO_CLUSTER = 'CLUSTER this is no node of a cluster: give Locks a client of one server (createClient, Redis)';
+const NO_SHARDS = 'ERR a cluster needs Redis 7.0 or newer, or Valkey: this server has no sharded pub/sub';
 /** @param {Error} error What node-redis and ioredis reject with for an error reply begins so. */
 export const isReply = (error) => /^[A-Z][A-Z0-9_]+ /.test(error?.message ?? '');
 
@@ -67,9 +68,14 @@ export class Link {
   subscribe(timeout, tag) {
     const channel = (this.channel = `rlock:${tag === undefined ? '' : `{${tag}}:`}${randomUUID({ disableEntropyCache: true })}`);
     this.tags.clear();
-    return this.#within(timeout, () =>
-      this.connection.subscribe(channel, tag !== undefined, (message) => this.#notified(message)),
-    );
+    return this.#within(timeout, async () => {
+      try {
+        await this.connection.subscribe(channel, tag !== undefined, (message) => this.#notified(message));
+      } catch (error) {
+        const old = tag !== undefined && /^ERR unknown command/i.test(/** @type {Error} */ (error).message);
+        throw old ? new Refusal(NO_SHARDS, true) : error;
+      }
+    });
   }
 
   /** Finds out what the server has for locks. @param {number} timeout @param {Wanted} wanted @param {Places} places */

@@ -112,6 +112,10 @@ impl Error {
         Self::from_server("ERR", NO_MODULE)
     }
 
+    pub(crate) fn no_shards() -> Self {
+        Self::from_server("ERR", NO_SHARDS)
+    }
+
     pub(crate) fn says(&self, part: &str) -> bool {
         matches!(self, Self::Refused { text, .. } if text.contains(part))
     }
@@ -176,6 +180,7 @@ impl Error {
         // Of the errors without a code of their own those that SELECT replies.
         if code == "ERR" {
             return text == NO_MODULE
+                || text == NO_SHARDS
                 || text.contains("DB index")
                 || text.starts_with("SELECT is not allowed");
         }
@@ -200,6 +205,9 @@ impl Error {
 
 const A_CLUSTER: &str =
     "this server is a node of a cluster: give Locks a cluster client (Locks::cluster)";
+
+const NO_SHARDS: &str =
+    "a cluster needs Redis 7.0 or newer, or Valkey: this server has no sharded pub/sub";
 
 const NO_MODULE: &str =
     "the server has no rlock module: load librlock.so (loadmodule), see the README";

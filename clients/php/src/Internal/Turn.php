@@ -4,6 +4,8 @@ declare(strict_types=1);
 
 namespace Rlock\Internal;
 
+use Rlock\Exception\RefusedException;
+
 /**
  * @internal The wait for a turn where there is no module: tries, when a message says that it may be worth it. Who
  * has waited for a while takes a place in the lock's queue, and from then on only the head of that gets it.
@@ -20,6 +22,8 @@ final class Turn
     private const PERMITS = 0.075;
     /** Without RESP3 there are no messages. */
     private const DEAF = 0.05;
+
+    private const NO_SHARDS = 'a cluster needs Redis 7.0 or newer, or Valkey: this server has no sharded pub/sub';
 
     /** The name of the place in the queue; null: it has none. */
     public ?string $place = null;
@@ -96,7 +100,11 @@ final class Turn
         if ($channels === [] || !$stream->isResp3) {
             return;
         }
-        $stream->subscribe($this->command('SUBSCRIBE'), $channels, $this->engine->timeout);
+        try {
+            $stream->subscribe($this->command('SUBSCRIBE'), $channels, $this->engine->timeout);
+        } catch (ServerError $e) {
+            throw $this->engine->link->isCluster() && $e->isUnknownCommand() ? new RefusedException('ERR', self::NO_SHARDS) : $e;
+        }
         $this->hearsPlace = true;
         $this->hearsLock = $this->hearsLock || $this->place === null;
     }

@@ -21,6 +21,7 @@ Search = Generator[Words, Any, Union[Backend, Failure]]
 
 PROBE = ("COMMAND", "INFO", "RLOCK.ACQUIRE")
 ONE_NODE = "this server is a node of a cluster: give Locks a RedisCluster"
+NO_SHARDS = "a cluster needs Redis 7.0 or newer, or Valkey: this server has no sharded pub/sub"
 NO_MODULE = "the server has no rlock module: load librlock.so (loadmodule), see the README"
 MAY_NOT_LOAD = (
     "the server has no rlock module, and this user may not FUNCTION LOAD or SCRIPT LOAD: an administrator runs "
@@ -144,6 +145,11 @@ def is_ours(words: Words) -> bool:
 
 def unknown_command(reply: Failure) -> bool:
     return reply.code == "ERR" and reply.text.lower().startswith("unknown command")
+
+
+def of_channel(reply: Failure, sharded: bool) -> Failure:
+    """Why the session has no channel."""
+    return Failure("ERR", NO_SHARDS) if sharded and unknown_command(reply) else reply
 
 
 def plain_failure(reply: Failure) -> Failure:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from ._ask import NAME, fresh_channel
-from ._backend import PROBE, Backend, Search, Words, is_gone, is_ours, plain_failure, said, search
+from ._backend import PROBE, Backend, Search, Words, is_gone, is_ours, of_channel, plain_failure, said, search
 from ._beat import Beat
 from ._clock import Timers
 from ._resp import Failure, Parser, Push, encode
@@ -260,7 +260,7 @@ class Protocol:
 
     def _listens(self, reply: Any, now: float) -> None:
         if isinstance(reply, Failure):
-            self._refused(reply, now)
+            self._refused(of_channel(reply, self.place is not None), now)
         elif reply is not BROKEN:
             self._subscribed = True
             self._get_ready(now)

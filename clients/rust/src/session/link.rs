@@ -102,7 +102,10 @@ impl Link {
                 connection.send_packed_command(&subscribe),
                 other.send_packed_command(&first)
             );
-            finding::reply(subscribed)?;
+            finding::reply(subscribed).map_err(|error| match tag {
+                Some(_) if error.says("unknown command") => Error::no_shards(),
+                _ => error,
+            })?;
             let finding = Finding::new(tag.is_some(), needs_module);
             let speech = find(&mut connection, finding, found).await?;
             let lines = Lines::new(tag.is_some());

@@ -22,6 +22,7 @@ final class Reply extends CommandOutput<String, String, Object> {
     /** It does not know who we are, or we may not do what we have to. */
     private static final Set<String> NOT_US = Set.of("NOAUTH", "WRONGPASS", "NOPERM");
 
+    static final String NO_SHARDS = "ERR a cluster needs Redis 7.0 or newer, or Valkey: this server has no sharded pub/sub";
     static final String NO_MODULE = "ERR the server has no rlock module: load librlock.so (loadmodule), see the README";
 
     /** Of a reply that is a list: all that is in it, however deep. */

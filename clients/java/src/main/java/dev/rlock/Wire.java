@@ -76,7 +76,11 @@ final class Wire {
                 }
             }
         });
-        var subscribed = wire.subscribe(channel);
+        var subscribed = wire.subscribe(channel).exceptionallyCompose(error -> {
+            String refusal = Reply.refusal(Hold.cause(error));
+            boolean old = wire.sharded && refusal != null && refusal.startsWith("ERR unknown command");
+            return CompletableFuture.failedFuture(old ? new RefusedException(Reply.NO_SHARDS) : error);
+        });
         var backend = Finding.backend(wire, connector.known.module); // sent behind it, in the same round trip
         return subscribed
                 .thenCompose(nothing -> backend)
