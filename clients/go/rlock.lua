@@ -881,9 +881,36 @@ function Work:look(key, owner, is_in_doubt)
     return lock
 end
 
--- Redis before 7.0 cannot be asked.
-local function is_allowed(command)
-    return not redis.acl_check_cmd or redis.acl_check_cmd(unpack(command))
+-- Redis before 7.0 cannot be asked what a user may do, and a script that is refused at its second
+-- write has done the first. So each write is tried by words that change nothing, mostly for
+-- they are wrong; no field and no place has the name ''.
+local IN_VAIN = {
+    HSET = { 'mode', 'read', 'mode' },
+    HINCRBY = { 'mode', 'no number' },
+    HDEL = { '' },
+    PEXPIREAT = { 'no number' },
+    INCRBY = { 'no number' },
+    SET = { '', 'no option' },
+    ZADD = { 'no number', '' },
+    ZREM = { '' },
+}
+
+local function in_vain(command)
+    local name, key = command[1], command[2]
+    -- A key that is to go was read before: there the command is in question.
+    if name == 'DEL' then return { 'DEL', prefixed('rlock1_probe', key) } end
+    return { name, key, unpack(IN_VAIN[name]) }
+end
+
+local function is_refused(command)
+    local reply = redis.pcall(unpack(command))
+    local line = type(reply) == 'table' and reply.err
+    return line and line:find('The user executing the script', 1, true) ~= nil
+end
+
+local function no_right(command)
+    local line = 'NOPERM this user may not run %s on %s, which rlock has to; nothing was changed'
+    return redis.error_reply(line:format(command[1], shown(command[2])))
 end
 
 -- A library's functions have flags that say whether they may run when memory is full.
@@ -901,21 +928,41 @@ local function begin_script(key, takes_memory)
     if type(reply) == 'table' then return redis.error_reply(said(reply)) end
 end
 
+-- The first write or message that this user has no right to, as an error reply.
+function Work:lacks_right()
+    for _, list in ipairs({ self.writes, self.messages }) do
+        for _, command in ipairs(list) do
+            if not redis.acl_check_cmd(unpack(command)) then return no_right(command) end
+        end
+    end
+end
+
+-- The same before 7.0. Messages are sent by that: nobody can act on one before the writes are done.
+function Work:lacks_right_by_trying()
+    local tried = {}
+    for _, command in ipairs(self.writes) do
+        local what = command[1] .. ' ' .. command[2]
+        if not tried[what] and is_refused(in_vain(command)) then return no_right(command) end
+        tried[what] = true
+    end
+    for _, message in ipairs(self.messages) do
+        if is_refused(message) then return no_right(message) end
+    end
+    self.messages = {}
+end
+
 -- Carries out what was noted, all of it or nothing; the error reply if it must not be.
 function Work:carry_out(key, takes_memory)
     for _, messages in pairs(self.freed) do
         for _, message in ipairs(messages) do table.insert(self.messages, message) end
     end
-    for _, list in ipairs({ self.writes, self.messages }) do
-        for _, command in ipairs(list) do
-            if not is_allowed(command) then
-                local line = 'NOPERM this user may not run %s on %s, which rlock has to; ' ..
-                    'nothing was changed'
-                return redis.error_reply(line:format(command[1], shown(command[2])))
-            end
-        end
+    local can_ask = redis.acl_check_cmd ~= nil
+    local refused = can_ask and self:lacks_right()
+    if not refused and not IS_LIBRARY and self.writes[1] then
+        refused = begin_script(key, takes_memory)
     end
-    local refused = not IS_LIBRARY and self.writes[1] and begin_script(key, takes_memory)
+    -- Only now: what comes behind a first write may take memory that there is not.
+    if not refused and not can_ask then refused = self:lacks_right_by_trying() end
     if refused then return refused end
     for _, list in ipairs({ self.writes, self.messages }) do
         for _, command in ipairs(list) do redis.call(unpack(command)) end

@@ -2,6 +2,7 @@
 //! module does, in the same words.
 
 mod access;
+mod before_7;
 mod caller;
 mod cluster;
 mod conditions;

@@ -15,11 +15,14 @@ use super::process::{signal, spawn};
 use super::{eventually, now_ms, poll, Ask, Clock, Flavour, RawClient, Version, BOUND};
 
 const LOG: &str = "server.log";
+/// In the folder of what is built.
+const REDIS_6: &str = "servers/redis-6.2/run";
 
 pub struct Server {
     port: u16,
     dir: PathBuf,
     options: Vec<String>,
+    program: OsString,
     module: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
     /// None once it was stopped on purpose.
@@ -58,6 +61,21 @@ impl Server {
         Self::launch(options, None, Vec::new())
     }
 
+    /// Starts the Redis 6.2 that `tests/servers/fetch` provides. `None`, and says so: it is not there.
+    pub fn start_redis_6() -> Option<Self> {
+        let fetched = || Some(env::current_exe().ok()?.ancestors().nth(3)?.join(REDIS_6));
+        let program = env::var_os("RLOCK_REDIS_6")
+            .map(PathBuf::from)
+            .or_else(fetched);
+        match program.filter(|program| program.exists()) {
+            Some(program) => Some(Self::launch_program(program.into(), &[], None, Vec::new())),
+            None => {
+                println!("skipped: no Redis 6.2: run tests/servers/fetch, or set RLOCK_REDIS_6");
+                None
+            }
+        }
+    }
+
     /// Starts a server that goes by this wall clock. `None`, and says so: it cannot
     /// be made to.
     pub fn start_by(clock: &Clock, options: &[&str]) -> Option<Self> {
@@ -89,10 +107,27 @@ impl Server {
         module: Option<PathBuf>,
         environment: Vec<(OsString, OsString)>,
     ) -> Self {
+        let program = env::var_os("RLOCK_SERVER").unwrap_or("redis-server".into());
+        let allowed = [
+            "--enable-debug-command",
+            "yes",
+            "--enable-module-command",
+            "yes",
+        ];
+        Self::launch_program(program, &[&allowed, options].concat(), module, environment)
+    }
+
+    fn launch_program(
+        program: OsString,
+        options: &[&str],
+        module: Option<PathBuf>,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Self {
         let mut server = Self {
             port: 0,
             dir: new_dir(),
             options: options.iter().map(ToString::to_string).collect(),
+            program,
             module,
             environment,
             process: Mutex::new(None),
@@ -268,13 +303,10 @@ impl Server {
 
     fn launch_once(&self) -> Launch {
         let from = self.log().len();
-        let server = env::var_os("RLOCK_SERVER").unwrap_or("redis-server".into());
-        let mut command = Command::new(&server);
+        let mut command = Command::new(&self.program);
         command
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--logfile", LOG, "--daemonize", "no"])
-            .args(["--enable-debug-command", "yes"])
-            .args(["--enable-module-command", "yes"])
             .args(["--repl-diskless-sync-delay", "0"])
             .arg("--dir")
             .arg(&self.dir)
@@ -292,7 +324,7 @@ impl Server {
             .stderr(Stdio::null());
         let mut child = match spawn(command) {
             Ok(child) => child,
-            Err(error) => panic!("{}: {error}", server.display()),
+            Err(error) => panic!("{}: {error}", self.program.display()),
         };
         let exit = poll(3 * BOUND, || match child.try_wait().expect("wait") {
             Some(status) => Some(Some(status)),
