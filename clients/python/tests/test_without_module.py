@@ -1,10 +1,8 @@
 """Servers that have not the module: by the function library, and by the script. More of it: clients/conformance."""
 
-import contextlib
 import importlib.resources
 import logging
 import math
-import os
 import pathlib
 import time
 
@@ -12,70 +10,14 @@ import pytest
 import redis
 import redis.asyncio
 from cluster import Cluster
-from faces import Tasks, Threads
+from plain import Plain, face, plain, server  # noqa: F401
 from servers import InThread, Proxy, Server, until
 
 import rlock
 import rlock._backend
 import rlock._loop
-import rlock._protocol
 
-LOAD = ("--enable-module-command", "yes")
 LIBRARY = pathlib.Path(__file__).parents[3] / "lua-compat/rlock.lua"
-
-
-class Plain(Server):
-    words = ()
-
-    def __init__(self, directory, *config, backend="functions"):
-        super().__init__(directory, *config)
-        self.backend = backend
-        if backend == "script":
-            with contextlib.suppress(redis.ResponseError):  # Redis 6.2 has none
-                self.say("ACL SETUSER default -fcall -fcall_ro")
-        text = rlock._backend.script()[0]
-        self.admin.script_load(text)  # the runner's own way, whoever has the functions
-        self.flushes = ["FUNCTION FLUSH", "SCRIPT FLUSH"] if backend == "functions" else ["SCRIPT FLUSH"]
-
-    def call(self, verb, key, *words):
-        return self.admin.eval(rlock._backend.script()[0], 1, key, f"rlock1_{verb}", *words)
-
-    def holders(self, key):
-        return self.call("info", key)[b"holders"]
-
-    def is_free(self, key):
-        return self.call("info", key)[b"mode"] == b"free"
-
-    def places(self, key):
-        return self.admin.zcard(f"rlock1_queue:{{{key}}}")
-
-
-@pytest.fixture(scope="module", params=["functions", "script"])
-def server(request, tmp_path_factory):
-    server = Plain(tmp_path_factory.mktemp("server"), backend=request.param)
-    yield server
-    server.kill()
-
-
-@pytest.fixture
-def plain(tmp_path):
-    server = Plain(tmp_path, *LOAD)
-    yield server
-    server.go_on()
-    server.kill()
-
-
-@pytest.fixture(params=[Threads, Tasks])
-def face(request):
-    opened = []
-
-    def open_(port, **options):
-        opened.append(request.param(port, **options))
-        return opened[-1]
-
-    yield open_
-    for one in opened:
-        one.close()
 
 
 def test_the_package_has_the_library():
@@ -245,105 +187,6 @@ def test_a_server_that_stands_still(plain, face, key):
     locks.release(other)
 
 
-def test_waits_stand_in_one_line(server, face, key):
-    """A hand-over wakes one, and nothing is left."""
-    server.call("acquire", key, "other", 60_000)
-    locks = face(server.port)
-    got = []
-
-    def work():
-        hold = locks.acquire(key, wait=20)
-        got.append(hold.token)
-        locks.release(hold)
-
-    works = [InThread(work) for _ in range(20)]
-    assert until(lambda: server.places(key) == 1)
-    server.say("CONFIG RESETSTAT")
-    server.call("release", key, "other")
-    for one in works:
-        one.result()
-    assert len(got) == 20 and got == sorted(got)
-    calls = server.admin.info("commandstats")
-    assert sum(calls.get(f"cmdstat_{name}", {}).get("calls", 0) for name in ("fcall", "evalsha")) <= 90
-    assert until(lambda: server.places(key) == 0)
-
-
-def test_a_wait_that_ends_gives_its_place_up(server, face, key):
-    server.call("acquire", key, "other", 60_000)
-    locks = face(server.port)
-    began = time.monotonic()
-    with pytest.raises(rlock.NotAcquired):
-        locks.acquire(key, wait=0.5)
-    assert 0.5 <= time.monotonic() - began < 2
-    assert until(lambda: server.places(key) == 0, 1)
-    cancel = rlock.Cancel()
-    with rlock.Locks(redis.Redis(port=server.port)) as threads:
-        waits = InThread(lambda: threads.acquire(key, wait=math.inf, cancel=cancel))
-        assert until(lambda: server.places(key) == 1)
-        cancel.set()
-        with pytest.raises(rlock.Cancelled):
-            waits.result()
-        assert until(lambda: server.places(key) == 0, 1)
-    server.call("release", key, "other")
-
-
-def test_a_place_that_is_taken_while_its_wait_is_cancelled(server, key):
-    """What cancels it is sent behind the try that takes it."""
-    server.call("acquire", key, "other", 60_000)
-    with rlock.Locks(redis.Redis(port=server.port)) as locks:
-        for n in range(30):
-            cancel = rlock.Cancel()
-            waits = InThread(lambda cancel=cancel: locks.acquire(key, wait=math.inf, cancel=cancel))
-            time.sleep(0.095 + n * 0.0005)
-            cancel.set()
-            with pytest.raises(rlock.Cancelled):
-                waits.result()
-            assert until(lambda: server.places(key) == 0, 0.4)
-    server.call("release", key, "other")
-
-
-def test_a_place_outlives_the_connection(server, face, key):
-    """Who waits does not stand behind a place that it left itself."""
-    server.call("acquire", key, "other", 60_000)
-    locks = face(server.port)
-    waits = InThread(lambda: locks.acquire(key, wait=30))
-    assert until(lambda: server.places(key) == 1)
-    queue = f"rlock1_queue:{{{key}}}"
-    before = server.admin.zrange(queue, 0, -1)
-    for _ in range(3):
-        connections = server.admin.client_list(_type="pubsub")
-        for one in connections:
-            server.admin.client_kill(one["addr"])
-        assert until(lambda: {one["id"] for one in server.admin.client_list(_type="pubsub")} - {one["id"] for one in connections})
-    time.sleep(0.2)
-    assert server.admin.zrange(queue, 0, -1) == before
-    began = time.monotonic()
-    server.call("release", key, "other")
-    locks.release(waits.result())
-    assert time.monotonic() - began < 1
-
-
-def test_a_lease_that_ends_without_a_message(server, face, key):
-    server.call("acquire", key, "other", 500)
-    locks, began = face(server.port), time.monotonic()
-    locks.release(locks.acquire(key, wait=10))
-    assert time.monotonic() - began < 2
-
-
-@pytest.mark.parametrize("ask", [{"mode": "write"}, {"limit": 1}, {}])
-def test_a_hand_over_is_soon(server, face, key, ask):
-    locks, other = face(server.port), face(server.port)
-    for seconds in (0.03, 0.4):
-        hold = locks.acquire(key, **ask)
-        waits = InThread(lambda: other.acquire(key, wait=10, **ask))
-        time.sleep(seconds)
-        began = time.monotonic()
-        locks.release(hold)
-        got = waits.result()
-        assert time.monotonic() - began < 0.3
-        other.release(got)
-
-
 def test_what_was_loaded_is_flushed(server, face, key):
     locks = face(server.port)
     hold = locks.acquire(f"{key}:kept", lease=1)
@@ -366,92 +209,6 @@ def test_what_was_loaded_is_flushed(server, face, key):
     locks.release(hold)
 
 
-def test_a_user_of_little_rights(plain, face, key):
-    plain.say("ACL SETUSER low on >x ~* &* +@all -@scripting")
-    opened = []
-    for wait in (None, math.inf):
-        locks = face(plain.port, user="low")
-        with pytest.raises(rlock.Refused, match="no rlock module.*FUNCTION LOAD") as caught:
-            locks.acquire(key, wait=wait)
-        assert caught.value.code == "NOPERM"
-        opened.append(locks)
-    plain.say("ACL SETUSER low +fcall +fcall_ro +function|load")
-    hold = opened[0].acquire(key, wait=1)
-    assert opened[0].locks.backend == "functions"
-    # What the library may not do, the user may not: here to listen to a lock's channel.
-    plain.say("ACL SETUSER low resetchannels &rlock:*")
-    other = face(plain.port, user="low")
-    with pytest.raises(rlock.Refused) as caught:
-        other.acquire(key, wait=math.inf)
-    assert caught.value.code == "NOPERM"
-    plain.say("ACL SETUSER low &* -time")
-    with pytest.raises(rlock.Refused) as caught:
-        opened[0].acquire("more", wait=math.inf)
-    assert caught.value.code == "NOPERM"
-    plain.say("ACL SETUSER low +time")
-    opened[0].release(hold)
-
-
-def test_the_rights_of_the_readme(plain, face, key):
-    readme = (pathlib.Path(__file__).parents[1] / "README.md").read_text()
-    line = next(line for line in readme.splitlines() if line.startswith("ACL SETUSER worker"))
-    plain.say(line.replace(">secret", ">x"))
-    plain.call("acquire", "lock:a", "other", 60_000)
-    locks = face(plain.port, user="worker")
-    for ask in ({}, {"mode": "read"}, {"limit": 2}):
-        locks.release(locks.acquire("lock:b", wait=1, **ask))
-    waits = InThread(lambda: locks.acquire("lock:a", wait=10, lease=0.5))
-    assert until(lambda: plain.places("lock:a") == 1)
-    plain.call("release", "lock:a", "other")
-    hold = waits.result()
-    time.sleep(1)
-    assert locks.locks.backend == "functions"
-    locks.release(hold)
-
-
-def test_the_module_comes(plain, face, key, monkeypatch):
-    monkeypatch.setattr(rlock._protocol, "FIND", 0.2)
-    plain.call("acquire", "taken", "other", 60_000)
-    locks = face(plain.port)
-    asks = {"kept": {"lease": 1}, "plain": {"watchdog": False}, "read": {"mode": "read", "lease": 1}}
-    holds = {name: locks.acquire(f"{key}:{name}", **ask) for name, ask in asks.items()}
-    several = locks.acquire([f"{key}:1", f"{key}:2"], lease=1)
-    waits = InThread(lambda: locks.acquire("taken", wait=30))
-    assert until(lambda: plain.places("taken") == 1)
-    plain.say(f"MODULE LOAD {os.environ['RLOCK_MODULE']}")
-    assert until(lambda: locks.locks.backend == "module", 5)
-    assert until(lambda: Server.info(plain, f"{key}:kept")[b"holders"][0][b"watchdog"], 5)
-    assert until(lambda: plain.waiters("taken") == 1, 5)
-    plain.say("RLOCK.FORCE taken")
-    locks.release(waits.result())
-    time.sleep(1.5)
-    assert [locks.reason(hold) for hold in [*holds.values(), several]] == [None] * 4
-    assert all(plain.admin.pttl(f"{key}:{n}") > 0 for n in (1, 2))
-    for hold in holds.values():
-        locks.release(hold)
-    plain.say(f"RLOCK.FORCE {key}:1")
-    assert until(lambda: locks.reason(several) == "forced", 2)
-
-
-def test_the_module_comes_while_acks_are_awaited(plain, face, key, tmp_path, monkeypatch):
-    monkeypatch.setattr(rlock._protocol, "FIND", 0.2)
-    directory = tmp_path / "replica"
-    directory.mkdir()
-    replica = Server(directory)
-    try:
-        locks = face(plain.port)
-        waits = InThread(lambda: locks.acquire(key, wait=1, lease=2, acks=1, acks_time=20))
-        assert until(lambda: plain.admin.exists(key))
-        plain.say(f"MODULE LOAD {os.environ['RLOCK_MODULE']}")
-        assert until(lambda: locks.locks.backend == "module", 5)
-        replica.say(f"REPLICAOF 127.0.0.1 {plain.port}")
-        hold = waits.result()
-        assert replica.admin.exists(key) and locks.reason(hold) is None
-        locks.release(hold)
-    finally:
-        replica.kill()
-
-
 def test_acks(plain, face, key, tmp_path):
     directory = tmp_path / "replica"
     directory.mkdir()
@@ -470,34 +227,6 @@ def test_acks(plain, face, key, tmp_path):
         locks.release(hold)
     finally:
         replica.kill()
-
-
-def test_the_module_goes(tmp_path, face, key):
-    """It does so only where nobody has anything of it."""
-    server = Server(tmp_path, *LOAD)
-    try:
-        locks = face(server.port)
-        hold = locks.acquire(key, lease=1)
-        with pytest.raises(redis.ResponseError):
-            server.say("MODULE UNLOAD rlock")
-        locks.release(hold)
-        server.say("CONFIG SET rlock.recovery-scan no")
-
-        def goes():
-            try:
-                return server.say("MODULE UNLOAD rlock")
-            except redis.ResponseError:
-                return None
-
-        assert until(goes)
-        assert locks.locks.backend == "module"  # nobody has said otherwise
-        hold = locks.acquire(key, wait=5, lease=0.6)
-        assert locks.locks.backend == "functions"
-        time.sleep(1.5)
-        assert locks.reason(hold) is None and server.admin.pttl(key) > 0
-        locks.release(hold)
-    finally:
-        server.kill()
 
 
 def test_a_quorum(tmp_path, face, key):
