@@ -126,3 +126,65 @@ def test_the_module_goes(tmp_path, face, key):
         locks.release(hold)
     finally:
         server.kill()
+
+
+PAGE = (pathlib.Path(__file__).parents[3] / "docs/how-to/without-module.md").read_text()
+
+
+def worker(plain):
+    """A user with the rights of the README; and what more it needs with the module, by the page on that."""
+    readme = (pathlib.Path(__file__).parents[1] / "README.md").read_text()
+    plain.say(next(line for line in readme.splitlines() if line.startswith("ACL SETUSER worker")).replace(">secret", ">x"))
+    load, rights = PAGE.partition("\nMULTI\n")[2].partition("\nEXEC\n")[0].splitlines()
+    return ["MODULE", "LOAD", os.environ["RLOCK_MODULE"]], rights.split() if load.startswith("MODULE LOAD ") else None
+
+
+def hold_and_wait(plain, face):
+    plain.call("acquire", "lock:taken", "other", 60_000)
+    locks = face(plain.port, user="worker")
+    holds = {
+        "lock:kept": locks.acquire("lock:kept", lease=3),
+        "lock:read": locks.acquire("lock:read", lease=3, mode="read"),
+        "lock:1": locks.acquire(["lock:1", "lock:2"], lease=3),
+    }
+    waits = InThread(lambda: locks.acquire("lock:taken", wait=30))
+    assert until(lambda: plain.places("lock:taken") == 1)
+    return locks, holds, waits
+
+
+def outlive_their_leases(plain, locks, holds):
+    end = time.monotonic() + 3.5
+    while time.monotonic() < end:
+        assert all(plain.admin.pttl(key) > 0 for key in holds)
+        time.sleep(0.05)
+    assert [locks.reason(hold) for hold in holds.values()] == [None] * 3
+    for hold in holds.values():
+        locks.release(hold)
+    assert not plain.admin.exists(*holds)
+
+
+def test_the_module_comes_with_the_rights_for_it(plain, face, monkeypatch):
+    monkeypatch.setattr(rlock._protocol, "FIND", 0.2)
+    load, rights = worker(plain)
+    locks, holds, waits = hold_and_wait(plain, face)
+    with plain.admin.pipeline(transaction=True) as both:
+        both.execute_command(*load)
+        both.execute_command(*rights)
+        assert both.execute() == [b"OK", b"OK"]
+    assert until(lambda: locks.locks.backend == "module", 5)
+    assert until(lambda: plain.waiters("lock:taken") == 1, 5)
+    plain.say("RLOCK.FORCE lock:taken")
+    locks.release(waits.result())
+    outlive_their_leases(plain, locks, holds)
+
+
+def test_the_module_comes_before_the_rights_for_it(plain, face, monkeypatch):
+    monkeypatch.setattr(rlock._protocol, "FIND", 0.2)
+    load, rights = worker(plain)
+    locks, holds, waits = hold_and_wait(plain, face)
+    plain.admin.execute_command(*load)
+    with pytest.raises(rlock.Refused) as caught:
+        waits.result()
+    assert caught.value.code == "NOPERM"
+    plain.admin.execute_command(*rights)
+    outlive_their_leases(plain, locks, holds)
