@@ -62,7 +62,8 @@ final class Locks
         ?int $limit = null,
         int $permits = 1,
     ): Hold {
-        return $this->tryAcquire($key, $wait, $lease, $mode, $limit, $permits)
+        // What all three take is said in their signatures alone.
+        return $this->tryAcquire(...func_get_args())
             ?? throw new NotAcquiredException(is_array($key) ? $key : [$key]);
     }
 
@@ -97,7 +98,7 @@ final class Locks
         ?int $limit = null,
         int $permits = 1,
     ): mixed {
-        $hold = $this->acquire($key, $wait, $lease, $mode, $limit, $permits);
+        $hold = $this->acquire($key, ...array_slice(func_get_args(), 2));
         try {
             $result = $body($hold);
         } catch (\Throwable $e) {

@@ -188,6 +188,29 @@ final class LocksTest extends BackendTestCase
         $both->release();
     }
 
+    /** What they take is in their signatures, and passed on from one to the next. */
+    public function testAllThreeTakeTheSame(): void
+    {
+        $takes = fn (string $method): array => array_map(
+            fn (\ReflectionParameter $one): array => [$one->name, (string) $one->getType(), $one->getDefaultValue()],
+            array_values(array_filter(
+                (new \ReflectionMethod(Locks::class, $method))->getParameters(),
+                fn (\ReflectionParameter $one): bool => $one->isOptional(),
+            )),
+        );
+        $this->assertCount(5, $takes('acquire'));
+        $this->assertSame($takes('acquire'), $takes('tryAcquire'));
+        $this->assertSame($takes('acquire'), $takes('with'));
+        $locks = $this->locks('functions');
+        $body = function () use ($locks): void {
+            $this->assertNull($locks->tryAcquire($this->key, permits: 2, limit: 3));
+            $locks->acquire($this->key, lease: 5, limit: 3)->release();
+            $this->assertNull($locks->tryAcquire($this->key, 0, 5));
+        };
+        $locks->with(body: $body, key: $this->key, permits: 2, limit: 3);
+        $locks->with($this->key, $body, 0, 5, null, 3, 2);
+    }
+
     /** @dataProvider backends */
     public function testABody(string $backend): void
     {
