@@ -11,18 +11,22 @@ use crate::report::{grouped, Report, Table, Target};
 /// By how much it is to beat the best peer of its language, among processes.
 const BETTER: f64 = 10.0;
 
-const NOTES: [&str; 11] = [
+/// How hand-overs are measured, with the module and without it.
+pub const HOW: [&str; 7] = [
     "Each worker takes one and the same lock, reads the clock twice, gives the lock back, and",
     "asks again at once. A hand-over is a turn whose predecessor was another worker's: with",
     "libraries that poll, who gives a lock back often takes it again before any other has",
     "looked. Processes live long, so each one has warmed up before it counts: two workers of",
     "its own have contended for another lock, for 1,000 turns or 2 s. All by their libraries'",
     "defaults, but that Redisson has fewer threads and idle connections, for there are 100 of",
-    "it. In one process the workers are tasks (Python, Node, Go) or threads (Java) that share",
+    "it. Turns of rlock that overlap end the run; those of peers are counted here.",
+];
+
+const NOTES: [&str; 4] = [
+    "In one process the workers are tasks (Python, Node, Go) or threads (Java) that share",
     "rlock's one connection, as its users would; the others have a client object each. The",
     "target is for processes, against the best peer of the language. Peers run on a server",
-    "without the module. Turns of rlock that overlap end the run; those of peers are counted",
-    "here.",
+    "without the module.",
 ];
 
 /// How a crowd is spread.
@@ -75,9 +79,7 @@ pub fn measure(
             best = best.max(among.rate);
             let words = called(language, words);
             let overlaps = in_one.overlaps + among.overlaps;
-            if overlaps > 0 {
-                shared.push(format!("{words}: {overlaps} turns overlapped others."));
-            }
+            shared.extend(overlapped(&words, overlaps));
             rows.push([words, grouped(in_one.rate), tenths(among.rate)]);
         }
         let ratio = among / best.max(f64::MIN_POSITIVE);
@@ -93,13 +95,16 @@ pub fn measure(
         table.row(row);
         rows.into_iter().for_each(|row| table.row(row));
     }
-    for note in NOTES {
-        table.note(note);
-    }
+    HOW.iter().chain(&NOTES).for_each(|note| table.note(*note));
     let others = shared.iter().chain(skipped);
     others.for_each(|line| table.note(line.as_str()));
     report.print(&table);
     Ok(())
+}
+
+/// A line on turns that were not the only ones at their time.
+pub fn overlapped(words: &str, overlaps: usize) -> Option<String> {
+    (overlaps > 0).then(|| format!("{words}: {overlaps} turns overlapped others."))
 }
 
 /// Peers can be slow.

@@ -1,7 +1,7 @@
 //! On a server without the module: one lock from hand to hand, and a free one, beside what the
 //! users of each language have now.
 
-use super::handover::{contest, tenths, Crowd};
+use super::handover::{contest, overlapped, tenths, Crowd, HOW};
 use super::{called, Built};
 use crate::load::{Outcome, Server};
 use crate::options::Options;
@@ -12,12 +12,15 @@ use crate::stats::median;
 const HAND_OVERS: f64 = 1.0;
 const FREE: f64 = 0.95;
 
-const NOTES: [&str; 5] = [
+const CROWDS: [&str; 3] = [
     "All on one server without the module; rlock's clients have loaded the function library there.",
-    "Hand-overs as above, among processes. Longest: for how long a process had no turn, at the most.",
-    "A free lock: one worker, nobody else, acquire and release, in turns with the peers; medians. The",
-    "ratios are of the rates, against the best peer of the language. Peers whose turns overlapped are",
-    "in the table above.",
+    "Longest: for how long a process had no turn, at the most. The ratio is to the best peer of the",
+    "language.",
+];
+
+const PAIRS: [&str; 2] = [
+    "One worker, nobody else: acquire and release, in turns with the peers; medians. The ratio is of",
+    "the rates, to the best peer of the language.",
 ];
 
 /// Measures each language and prints.
@@ -40,11 +43,14 @@ pub fn measure(
     let mut crowds = Table::new(title, &columns);
     let columns = ["by", "us a pair", "x best peer", "target", ""];
     let mut pairs = Table::new("Clients without the module: a free lock", &columns);
+    HOW.iter()
+        .chain(&CROWDS)
+        .for_each(|note| crowds.note(*note));
     for built in there {
         hand_overs(built, size, options, report, &mut crowds)?;
         free_locks(built, options, report, &mut pairs)?;
     }
-    NOTES.into_iter().for_each(|note| pairs.note(note));
+    PAIRS.into_iter().for_each(|note| pairs.note(note));
     skipped.iter().for_each(|line| pairs.note(line.as_str()));
     report.print(&crowds);
     report.print(&pairs);
@@ -78,7 +84,11 @@ fn hand_overs(
         if side == "rlock" && contest.overlaps > 0 {
             return Err(format!("{} turns with rlock overlapped others", contest.overlaps).into());
         }
-        all.push((called(built.language, words), contest.rate, contest.longest));
+        let words = called(built.language, words);
+        overlapped(&words, contest.overlaps)
+            .into_iter()
+            .for_each(|line| table.note(line));
+        all.push((words, contest.rate, contest.longest));
     }
     let rates: Vec<f64> = all.iter().map(|(_, rate, _)| *rate).collect();
     let what = format!(
