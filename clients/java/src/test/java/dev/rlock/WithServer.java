@@ -3,6 +3,8 @@ package dev.rlock;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 
 import io.lettuce.core.RedisClient;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -20,14 +22,19 @@ abstract class WithServer {
     static final Duration LONG = Duration.ofSeconds(30);
     static final String OTHER = "other";
 
+    /** On a class of tests: its server has not the module. */
+    @Retention(RetentionPolicy.RUNTIME)
+    @interface NoModule {}
+
     static Server server;
-    private static RedisClient client;
+    static RedisClient client;
     Locks locks;
     String key;
 
     @BeforeAll
-    static void startServer() {
-        server = new Server();
+    static void startServer(TestInfo tests) {
+        boolean plain = tests.getTestClass().orElseThrow().isAnnotationPresent(NoModule.class);
+        server = plain ? Server.plain() : new Server();
         client = Server.client(server.port);
     }
 

@@ -6,53 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.lettuce.core.RedisClient;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInfo;
-import org.junit.jupiter.api.Timeout;
 
 /** The same locks on a server without the module, by its functions. */
-@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class WithoutModuleTest {
-    private static final Duration LONG = Duration.ofSeconds(30);
-
-    private static Server server;
-    private static RedisClient client;
-    private Locks locks;
-    private String key;
-
-    @BeforeAll
-    static void startServer() {
-        server = Server.plain();
-        client = Server.client(server.port);
-    }
-
-    @AfterAll
-    static void stopServer() {
-        client.shutdown(0, 0, TimeUnit.SECONDS);
-        server.close();
-    }
-
-    @BeforeEach
-    void openLocks(TestInfo test) {
-        locks = Locks.over(client);
-        key = test.getTestMethod().orElseThrow().getName();
-    }
-
-    @AfterEach
-    void closeLocks() {
-        locks.close();
-    }
-
+@WithServer.NoModule
+class WithoutModuleTest extends WithServer {
     private void take() throws InterruptedException {
         locks.tryAcquire("first").ifPresent(Hold::release); // which loads the library
         server.say("FCALL rlock1_acquire 1 " + key + " other 60000");
