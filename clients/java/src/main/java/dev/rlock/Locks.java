@@ -5,11 +5,7 @@ import io.lettuce.core.cluster.RedisClusterClient;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -37,10 +33,8 @@ public final class Locks implements AutoCloseable {
     private final ScheduledThreadPoolExecutor timer;
     private final Router router;
     private final long timeout;
-    /** The requests that are not over. */
-    private final Set<Asking> asked = ConcurrentHashMap.newKeySet();
-    private final Threads threads = new Threads(this);
-    private volatile boolean closed;
+    private final Asks asks;
+    private final Threads threads;
 
     private interface Routing {
         Router over(Own own, ScheduledThreadPoolExecutor timer, long timeout);
@@ -65,6 +59,8 @@ public final class Locks implements AutoCloseable {
         // Once it is closed there is nothing to do any more.
         timer.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
         router = routing.over(this.own, timer, this.timeout);
+        asks = new Asks(router, timer, this.timeout);
+        threads = new Threads(asks);
     }
 
     /**
@@ -182,35 +178,7 @@ public final class Locks implements AutoCloseable {
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
-        return await(ask(request, request.job, new Job.Place()));
-    }
-
-    /** However the wait ends without the hold, the request is cancelled. */
-    Hold await(Asking asking) throws InterruptedException {
-        try {
-            return new Hold(Wait.get(asking.end, false));
-        } catch (ExecutionException error) {
-            throw Hold.unwrapped(error.getCause());
-        } catch (Throwable error) {
-            giveUp(asking);
-            throw error;
-        } finally {
-            asked.remove(asking);
-        }
-    }
-
-    /** The same, but that an interrupt does not end the wait. */
-    Hold awaitUninterruptibly(Asking asking) {
-        try {
-            return new Hold(Wait.join(asking.end, false));
-        } catch (CompletionException error) {
-            throw Hold.unwrapped(error);
-        } catch (Throwable error) {
-            giveUp(asking);
-            throw error;
-        } finally {
-            asked.remove(asking);
-        }
+        return asks.await(asks.ask(request, request.job, new Job.Place()));
     }
 
     /**
@@ -254,107 +222,7 @@ public final class Locks implements AutoCloseable {
      */
     public CompletableFuture<Hold> acquireAsync(Request request) {
         Room.take();
-        return Calls.call(() -> asked(request));
-    }
-
-    private HoldFuture asked(Request request) {
-        var future = new HoldFuture();
-        Asking asking;
-        try {
-            asking = asked(request, request.job, new Job.Place());
-        } catch (RlockException error) { // held by the job
-            future.completeExceptionally(error);
-            return future;
-        }
-        try {
-            answer(asking, future);
-        } catch (Throwable error) {
-            forsake(asking);
-            throw error;
-        }
-        return future;
-    }
-
-    private void answer(Asking asking, HoldFuture future) {
-        asking.end.whenCompleteAsync((holding, error) -> {
-            asked.remove(asking);
-            if (error != null) {
-                future.completeExceptionally(error);
-            } else {
-                var hold = new Hold(holding);
-                if (!future.complete(hold)) {
-                    hold.releaseAsync();
-                }
-            }
-        }, CallbackExecutor.POOL);
-        future.whenComplete((hold, error) -> {
-            if (!asking.end.isDone()) {
-                giveUp(asking);
-            }
-        });
-    }
-
-    /** @param job where a second request for the place is an error; null: with an owner of its own */
-    Asking ask(Request request, Job job, Job.Place place) {
-        Room.take();
-        return Calls.call(() -> asked(request, job, place));
-    }
-
-    private Asking asked(Request request, Job job, Job.Place place) {
-        var asking = new Asking(request, job == null ? Owner.fresh() : job.owner(), job, place);
-        var before = job == null ? CompletableFuture.<Void>completedFuture(null) : job.take(request, place);
-        try {
-            ask(asking, before);
-        } catch (Throwable error) { // no thread, or no memory
-            forsake(asking);
-            throw error;
-        }
-        return asking;
-    }
-
-    private void ask(Asking asking, CompletableFuture<Void> before) {
-        asked.add(asking);
-        if (closed) {
-            asking.leave();
-            asking.end.completeExceptionally(Session.closedError());
-        } else if (before.isDone()) {
-            router.ask(asking);
-        } else {
-            var late = asking.request.wait == Request.FOR_EVER
-                    ? null
-                    : Late.after(timer, () -> notTaken(asking), Math.max(asking.left(), timeout));
-            before.thenRunAsync(() -> {
-                if (late != null) {
-                    late.cancel(false);
-                }
-                router.ask(asking);
-            }, timer);
-        }
-    }
-
-    /** Its job's last hold of the key is not over at the server; by the same thread as the asking. */
-    private static void notTaken(Asking asking) {
-        if (asking.session == null) {
-            asking.giveUp();
-            asking.end.completeExceptionally(new ConnectionException(
-                    "the server has not taken the release of what the job had of " + asking.request.key(), null));
-        }
-    }
-
-    /** Its caller has an error in the place of it. */
-    private void forsake(Asking asking) {
-        asked.remove(asking);
-        giveUp(asking);
-    }
-
-    void giveUp(Asking asking) {
-        Calls.run(() -> {
-            asking.giveUp(); // which its session sees if it has none yet
-            Session session = asking.session;
-            if (session != null) {
-                session.requests.giveUp(asking, new NotAcquiredException(asking.request.key(), null));
-            }
-        });
+        return Calls.call(() -> asks.future(request));
     }
 
     /**
@@ -416,29 +284,19 @@ public final class Locks implements AutoCloseable {
     @Override
     public void close() {
         Room.take();
-        if (closed) {
+        if (!asks.close()) {
             return;
         }
-        closed = true;
         try {
-            Calls.run(this::endAll);
+            Calls.run(asks::endAll);
         } finally {
             new Closing(router, timer, timeout, this::disconnected).run();
         }
     }
 
-    private void endAll() {
-        asked.stream().filter(asking -> asking.session == null).forEach(asking -> {
-            asking.giveUp();
-            asking.end.completeExceptionally(Session.closedError());
-        });
-        router.sessions().forEach(Session::close);
-    }
-
     private void disconnected() {
         own.close();
         timer.shutdownNow();
-        // What was to be asked later, by the timer.
-        asked.forEach(asking -> asking.end.completeExceptionally(Session.closedError()));
+        asks.endLate();
     }
 }

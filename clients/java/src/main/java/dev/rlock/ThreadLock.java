@@ -102,7 +102,7 @@ public final class ThreadLock implements Lock {
     private void uninterruptibly(Request request) {
         if (!nests()) {
             var asking = ask(request);
-            threads.put(place, threads.locks.awaitUninterruptibly(asking), asking.job);
+            threads.put(place, threads.asks.awaitUninterruptibly(asking), asking.job);
         }
     }
 
@@ -127,7 +127,7 @@ public final class ThreadLock implements Lock {
         }
         if (!nests()) {
             var asking = ask(request);
-            threads.put(place, threads.locks.await(asking), asking.job);
+            threads.put(place, threads.asks.await(asking), asking.job);
         }
     }
 
@@ -137,7 +137,7 @@ public final class ThreadLock implements Lock {
             case WRITE -> threads.held(new Threads.Place(request.key(), Mode.READ));
             default -> null;
         };
-        return threads.locks.ask(request, threads.job(), new Job.Place(place, other == null ? null : other.hold.owner()));
+        return threads.asks.ask(request, threads.job(), new Job.Place(place, other == null ? null : other.hold.owner()));
     }
 
     private Request waiting(long time, TimeUnit unit) {

@@ -13,14 +13,14 @@ import java.util.concurrent.ConcurrentHashMap;
  * may outlive the program that these locks are of.
  */
 final class Threads {
-    final Locks locks;
+    final Asks asks;
     /** Those that hold something. */
     private final Map<Who, Mine> all = new ConcurrentHashMap<>();
     /** Threads that are gone, and had not unlocked all. */
     private final ReferenceQueue<Thread> gone = new ReferenceQueue<>();
 
-    Threads(Locks locks) {
-        this.locks = locks;
+    Threads(Asks asks) {
+        this.asks = asks;
     }
 
     /** A thread, and no other one: a program's own kind of thread may have an {@code equals}. */
