@@ -7,10 +7,11 @@ TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 # What a test run needs to know. Tests mostly wait: so many at a time keep two cores busy.
 export RLOCK_MODULE := $(TARGET)/release/librlock.so
+export RLOCK_LEAST := $(TARGET)/release/librlock_least.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 16
 
-.PHONY: help build run test test-matrix test-threads test-upgrade test-tls test-clients test-clients-plain test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house words lint docs docs-check install dist dist-check lua bindings bindings-check clean tools drivers module server miri asan valgrind valgrind-tool
+.PHONY: help build run test test-matrix test-threads test-upgrade test-tls test-clients test-clients-plain test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house words lint docs docs-check install dist dist-check lua bindings bindings-check clean tools drivers least module server miri asan valgrind valgrind-tool
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,11 +102,11 @@ fuzz: ## drive the reading of arguments, of keys and of notes by libFuzzer (SECO
 mutants: ## whether the core's own tests notice that it is broken somewhere (SHARD=0/5: a fifth of all ways, an hour; needs cargo-mutants)
 	@tests/mutants/run "$(TARGET)/core-mutants" $(or $(SHARD),0/5)
 
-bench: module server ## measure on the installed server and write bench/report.md (BENCH="--quick" and other flags; SERVER=valkey-9.1)
+bench: module least server ## measure on the installed server and write bench/report.md (BENCH="--quick" and other flags; SERVER=valkey-9.1)
 	@$(if $(findstring --quick,$(BENCH)),,build-support/ensure-package valgrind || echo "the report will have no counts of instructions")
 	$(TORTURE_SERVER) cargo bench --locked --workspace --bench locks $(if $(findstring --quick,$(BENCH)),--profile dev) -- $(BENCH)
 
-costs: $(if $(MODULES),,module) server valgrind-tool ## count instructions and bytes (MODULES="before.so after.so" side by side)
+costs: $(if $(MODULES),,module) least server valgrind-tool ## count instructions and bytes (MODULES="before.so after.so" side by side)
 	cargo bench --locked --bench locks -- --only costs $(addprefix --module ,$(MODULES))
 
 lint: tools house words docs-check ## check format, lints, how src/ is put together, and the links of all pages
@@ -192,6 +193,10 @@ drivers: tools
 
 module: tools
 	@cargo build --release --locked
+
+# What any module must pay, to hold this one against.
+least: tools
+	@cargo build --release --locked -p rlock-least
 
 tools:
 	@build-support/ensure-tools

@@ -9,9 +9,14 @@ const BATCH: usize = 50_000;
 
 /// Acquires `count` locks for long, with deadlines that differ.
 pub fn hold(connection: &mut Connection, count: usize) -> Outcome<()> {
+    hold_by("RLOCK.ACQUIRE", connection, count)
+}
+
+/// The same by another module's command.
+pub fn hold_by(acquire: &str, connection: &mut Connection, count: usize) -> Outcome<()> {
     let acquire = |number: usize| {
         let lease = (600_000 + number * 7).to_string();
-        command(&["RLOCK.ACQUIRE", &name(number), "holder", &lease])
+        command(&[acquire, &name(number), "holder", &lease])
     };
     for numbers in batches(count) {
         let commands: Vec<Vec<u8>> = numbers.map(acquire).collect();

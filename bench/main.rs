@@ -49,6 +49,7 @@ mod saturated;
 mod sessions;
 mod stalls;
 mod stats;
+mod targets;
 mod waits;
 
 use std::process::ExitCode;

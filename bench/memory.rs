@@ -84,7 +84,7 @@ pub fn per_lock(server: &Server, count: usize) -> Outcome<f64> {
 }
 
 /// Bytes for each of `count` keys that `fill` makes.
-fn per_key(
+pub fn per_key(
     server: &Server,
     count: usize,
     fill: impl Fn(&mut Connection) -> Outcome<()>,

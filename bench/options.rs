@@ -25,6 +25,8 @@ usage: cargo bench --bench locks -- [options]     (none: all of it, some 60 min)
 
 RLOCK_SERVER     the server to start (redis-server)
 RLOCK_MODULE     the module to load (target/release/librlock.so)
+RLOCK_LEAST      the least module, which rlock is held against
+                 (target/release/librlock_least.so; figures beside it need it)
 ";
 
 /// One part of the benchmark.
@@ -86,6 +88,8 @@ pub struct Options {
     pub server: String,
     /// The module to load; none with `--no-module`.
     pub module: Option<PathBuf>,
+    /// The least module, which rlock is held against, if it was built.
+    pub least: Option<PathBuf>,
     /// The modules whose costs are put side by side; none: that one.
     pub modules: Vec<PathBuf>,
     /// What to measure, in order.
@@ -108,6 +112,7 @@ impl Options {
         let mut options = Options {
             server: std::env::var("RLOCK_SERVER").unwrap_or_else(|_| "redis-server".into()),
             module: None,
+            least: least()?,
             modules: Vec::new(),
             measurements: Vec::new(),
             quick: false,
@@ -205,6 +210,14 @@ pub fn server() -> Option<String> {
     let name = std::env::var("SERVER").ok()?;
     let name = Path::new(&name).file_name()?.to_string_lossy();
     Some(name.into_owned())
+}
+
+/// The least module, if there is one: not all that is measured needs it.
+fn least() -> Result<Option<PathBuf>, String> {
+    match std::env::var("RLOCK_LEAST") {
+        Ok(path) => absolute(&path).map(Some),
+        Err(_) => Ok(std::fs::canonicalize("target/release/librlock_least.so").ok()),
+    }
 }
 
 /// A module's path, absolute: the server runs in a folder of its own.

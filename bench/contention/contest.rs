@@ -6,7 +6,8 @@ use hdrhistogram::Histogram;
 
 use super::times;
 use super::waited::Waited;
-use crate::load::{command, integer, Connection, Granted, Outcome, Poller, Server, Session};
+use crate::load::{command, integer, Connection, Granted, Outcome, Poller, Server, Session, Setup};
+use crate::options::Options;
 
 /// A server that grants to nobody for this long has lost a grant.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,21 +24,49 @@ pub enum Way {
     Queue,
     /// Each blocked, for the only permit of a lock with the limit 1.
     Permit,
+    /// Each blocked, by the least module, which only has writes counted, as rlock does where
+    /// nobody keeps a record.
+    Least,
+    /// The same, where it replicates all writes whether anybody keeps a record or not.
+    LeastReplicated,
 }
 
 impl Way {
     /// ACQUIRE with BLOCK, and RELEASE, as bytes.
     fn requests(self, key: &str, owner: &str) -> (Vec<u8>, Vec<u8>) {
         let (limit, permit): (&[&str], &[&str]) = match self {
-            Way::Block | Way::Queue => (&[], &[]),
             Way::Permit => (&["LIMIT", "1"], &["PERMITS"]),
+            _ => (&[], &[]),
         };
-        let acquire = ["RLOCK.ACQUIRE", key, owner, LEASE, "BLOCK", "0"];
-        let release = ["RLOCK.RELEASE", key, owner];
+        let [acquire, release] = match self.is_least() {
+            false => ["RLOCK.ACQUIRE", "RLOCK.RELEASE"],
+            true => ["LEAST.ACQUIRE", "LEAST.RELEASE"],
+        };
+        let acquire = [acquire, key, owner, LEASE, "BLOCK", "0"];
+        let release = [release, key, owner];
         (
             command(&[&acquire[..], limit].concat()),
             command(&[&release[..], permit].concat()),
         )
+    }
+
+    fn is_least(self) -> bool {
+        matches!(self, Way::Least | Way::LeastReplicated)
+    }
+
+    /// A server with the module that it takes.
+    pub fn server(self, options: &Options) -> Outcome<Server> {
+        let (module, words): (_, &[&str]) = match self {
+            Way::Block | Way::Queue | Way::Permit => (&options.module, &[]),
+            Way::Least => (&options.least, &["verbatim"]),
+            Way::LeastReplicated => (&options.least, &[]),
+        };
+        let setup = Setup {
+            module: module.as_deref(),
+            words,
+            ..Setup::default()
+        };
+        Server::start_as(&options.server, setup)
     }
 }
 
@@ -101,8 +130,8 @@ impl Contest {
         };
         let key = format!("contended:{count}");
         let session = match way {
-            Way::Block | Way::Permit => None,
             Way::Queue => Some(Session::on(server.connect()?)?),
+            _ => None,
         };
         let mut acquires = Vec::with_capacity(count);
         for number in 0..count {
@@ -131,7 +160,12 @@ impl Contest {
         contest.await_grant()?;
         // Who stands still outside is not of the crowd.
         let mut control = server.connect()?;
-        while control.info_number("rlock", "rlock_waiting")? < (others + count - 1) as f64 {}
+        let waiting = match way.is_least() {
+            false => ["rlock", "rlock_waiting"],
+            true => ["clients", "blocked_clients"],
+        };
+        let [section, field] = waiting;
+        while control.info_number(section, field)? < (others + count - 1) as f64 {}
         Ok(contest)
     }
 

@@ -1,4 +1,4 @@
-//! Two ways of waiting side by side, in turns, each with a server and a crowd of its own,
+//! Ways of waiting side by side, in turns, each with a server and a crowd of its own,
 //! and with PING on the same server.
 
 use std::time::{Duration, Instant};
@@ -41,39 +41,38 @@ pub struct Side {
     pub violations: usize,
 }
 
-/// What both ways came to.
+/// What all ways came to, in their order.
 pub struct Duel {
-    pub sides: [Side; 2],
+    pub sides: Vec<Side>,
 }
 
 impl Duel {
     /// Since two processes of one program differ by a little, servers are started anew in
     /// between.
-    pub fn between(ways: [Way; 2], options: &Options, crowd: usize) -> Outcome<Self> {
-        let [first, second] = [Side::new(), Side::new()];
-        let mut duel = Duel {
-            sides: [first?, second?],
-        };
+    pub fn between(ways: &[Way], options: &Options, crowd: usize) -> Outcome<Self> {
+        let sides: Outcome<Vec<Side>> = ways.iter().map(|_| Side::new()).collect();
+        let mut duel = Duel { sides: sides? };
         for _ in 0..options.count(2, 1) {
             duel.contend(ways, options, crowd)?;
         }
         Ok(duel)
     }
 
-    /// How often either violated mutual exclusion.
+    /// How often any violated mutual exclusion.
     pub fn violations(&self) -> usize {
         self.sides.iter().map(|side| side.violations).sum()
     }
 
-    /// Some turns on two fresh servers.
-    fn contend(&mut self, ways: [Way; 2], options: &Options, crowd: usize) -> Outcome<()> {
-        let [first, second] = ways.map(|way| Crowd::start(options, crowd, way));
-        let mut crowds = [first?, second?];
+    /// Some turns on fresh servers.
+    fn contend(&mut self, ways: &[Way], options: &Options, crowd: usize) -> Outcome<()> {
+        let start = |way: &Way| Crowd::start(options, crowd, *way);
+        let mut crowds: Vec<Crowd> = ways.iter().map(start).collect::<Outcome<_>>()?;
         // Short turns: what else the machine does then meets all alike.
         let time = options.millis(150, 80);
         for turn in 0..options.count(8, 2) {
             // Who comes first changes, too.
-            for which in [turn % 2, (turn + 1) % 2] {
+            for place in 0..crowds.len() {
+                let which = (turn + place) % crowds.len();
                 crowds[which].run(time, &mut self.sides[which])?;
             }
         }
@@ -106,7 +105,7 @@ struct Crowd {
 impl Crowd {
     /// Starts them, and lets them warm up.
     fn start(options: &Options, count: usize, way: Way) -> Outcome<Self> {
-        let server = Server::start(&options.server, options.module.as_deref())?;
+        let server = way.server(options)?;
         let mut contest = Contest::start(&server, count, way)?;
         contest.hold_each(options.count(50, 20), Duration::from_millis(1))?;
         contest.run(options.millis(200, 50))?;

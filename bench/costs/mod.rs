@@ -7,6 +7,7 @@
 //! falls out. The server draws the seeds of its hash tables anew each time it starts,
 //! which makes some percent, so each figure is the median of several servers.
 
+mod floor;
 mod others;
 mod work;
 
@@ -18,18 +19,15 @@ use std::time::Duration;
 use crate::load::{Counts, Outcome, Server};
 use crate::memory;
 use crate::options::Options;
-use crate::report::{grouped, Report, Table, Target};
+use crate::report::{grouped, Report, Table};
 use crate::stats::median;
-use work::{Work, ALL, PAIR, SET_AND_DEL};
+use work::{Work, ALL, HAND_OVER, PAIR, SET_AND_DEL};
 
 /// Servers for each module.
 const SERVERS: usize = 3;
 
 /// Locks that are held to tell what one takes.
-const LOCKS: usize = 20_000;
-
-/// A pair, beside SET NX PX and DEL.
-const PAIR_MOST: f64 = 1.5;
+const LOCKS: usize = 100_000;
 
 /// Counts for each module and prints.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
@@ -38,7 +36,8 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         return Ok(());
     };
     report.fact("valgrind", String::from_utf8_lossy(&version.stdout).trim());
-    count(options, report)?;
+    let counted = count(options, report)?;
+    floor::measure(options, &counted, report)?;
     // Who compares modules asks for what these do.
     if options.modules.len() < 2 {
         others::measure(options, report)?;
@@ -46,11 +45,25 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     Ok(())
 }
 
-fn count(options: &Options, report: &mut Report) -> Outcome<()> {
-    let modules: Vec<&PathBuf> = match &options.modules[..] {
+/// The modules whose costs are counted, which are put side by side.
+fn modules(options: &Options) -> Vec<&PathBuf> {
+    match &options.modules[..] {
         [] => options.module.iter().collect(),
         several => several.iter().collect(),
-    };
+    }
+}
+
+/// Of the last module what is held against the least that can be paid: instructions, and the
+/// bytes of a lock.
+struct Counted {
+    pair: f64,
+    set_and_del: f64,
+    hand_over: f64,
+    bytes: f64,
+}
+
+fn count(options: &Options, report: &mut Report) -> Outcome<Counted> {
+    let modules = modules(options);
     let names: Vec<String> = modules.iter().map(|path| name(path)).collect();
     let mut columns = vec!["instructions of the server"];
     columns.extend(names.iter().map(String::as_str));
@@ -96,21 +109,15 @@ fn count(options: &Options, report: &mut Report) -> Outcome<()> {
     let last = |name| {
         let work = ALL.iter().position(|work| work.name == name);
         let counts = work.zip(counts.last());
-        counts.map(|(work, counts)| part(&counts[work], 0))
+        counts.map_or(f64::NAN, |(work, counts)| part(&counts[work], 0))
     };
-    if let Some((pair, peer)) = last(PAIR).zip(last(SET_AND_DEL)) {
-        let ratio = pair / peer;
-        let what = "instructions of a pair / of SET NX PX and DEL";
-        let [target, verdict] = report.judge(what, ratio, Target::AtMost(PAIR_MOST));
-        table.note(format!("{what}: {ratio:.2} ({target}: {verdict})."));
-    }
     let count = |module: &&PathBuf| {
         let server = Server::start(&options.server, Some(module))?;
         memory::per_lock(&server, LOCKS)
     };
-    let bytes: Outcome<Vec<f64>> = modules.iter().map(count).collect();
+    let bytes: Vec<f64> = modules.iter().map(count).collect::<Outcome<_>>()?;
     let name = "bytes of used_memory for a lock that is held";
-    table.row(row(name, &bytes?, grouped));
+    table.row(row(name, &bytes, grouped));
     table.note("Instructions: all that the server takes, its own share too, by valgrind's count.");
     if alone {
         table.note(
@@ -119,7 +126,12 @@ fn count(options: &Options, report: &mut Report) -> Outcome<()> {
     }
     table.note("Medians of several servers; from run to run they differ by a percent or two.");
     report.print(&table);
-    Ok(())
+    Ok(Counted {
+        pair: last(PAIR),
+        set_and_del: last(SET_AND_DEL),
+        hand_over: last(HAND_OVER),
+        bytes: bytes.last().copied().unwrap_or(f64::NAN),
+    })
 }
 
 /// The file's name and the last folder's, which tell most builds apart.

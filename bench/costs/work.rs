@@ -23,6 +23,7 @@ const PING: &str = "a PING that comes alone";
 pub const SET_AND_DEL: &str = "SET NX PX and DEL";
 
 pub const PAIR: &str = "ACQUIRE and RELEASE of a free lock";
+pub const HAND_OVER: &str = "a hand-over among 100 clients, and a new wait";
 
 pub const ALL: [Work; 15] = [
     Work {
@@ -80,7 +81,7 @@ pub const ALL: [Work; 15] = [
         run: hand_overs::<10>,
     },
     Work {
-        name: "a hand-over among 100 clients, and a new wait",
+        name: HAND_OVER,
         times: [200, 1_400],
         peer: Some(PING),
         run: hand_overs::<100>,
@@ -117,6 +118,35 @@ pub const ALL: [Work; 15] = [
     },
 ];
 
+/// What the least module does too, and `SET NX PX` with `DEL`, to be held against each other.
+pub const BY_RLOCK: Work = Work {
+    name: PAIR,
+    times: [500, 2_500],
+    peer: None,
+    run: pairs,
+};
+pub const BY_SET: Work = Work {
+    name: SET_AND_DEL,
+    run: set_and_del,
+    ..BY_RLOCK
+};
+pub const BY_LEAST: Work = Work {
+    name: PAIR,
+    run: |server, times| pairs_by(LEAST, server, times),
+    ..BY_RLOCK
+};
+pub const HAND_OVERS_BY_LEAST: Work = Work {
+    name: HAND_OVER,
+    times: [200, 1_400],
+    peer: None,
+    run: |server, times| hand_overs_by(LEAST, 100, server, times),
+};
+
+/// ACQUIRE and RELEASE.
+type Commands = [&'static str; 2];
+const RLOCK: Commands = ["RLOCK.ACQUIRE", "RLOCK.RELEASE"];
+const LEAST: Commands = ["LEAST.ACQUIRE", "LEAST.RELEASE"];
+
 /// Commands that go out together.
 const GROUP: usize = 50;
 
@@ -137,9 +167,14 @@ pub fn send(to: &mut Connection, commands: &[Vec<u8>], expect: Expect) -> Outcom
 }
 
 fn pairs(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    pairs_by(RLOCK, server, times)
+}
+
+fn pairs_by(commands: Commands, server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    let [acquire, release] = commands;
     let pair = [
-        command(&["RLOCK.ACQUIRE", "lock", "owner", LONG]),
-        command(&["RLOCK.RELEASE", "lock", "owner"]),
+        command(&[acquire, "lock", "owner", LONG]),
+        command(&[release, "lock", "owner"]),
     ];
     let mut client = server.connect()?;
     send(&mut client, &vec![pair; times].concat(), Expect::Integer)?;
@@ -227,10 +262,17 @@ fn many(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
 
 /// Who got the lock gives it to the next and stands in line again.
 fn hand_overs<const CLIENTS: usize>(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
-    let wait = |owner: &str| command(&["RLOCK.ACQUIRE", "lock", owner, LONG, "BLOCK", "0"]);
-    let owners: Vec<String> = (0..CLIENTS)
-        .map(|number| format!("owner:{number}"))
-        .collect();
+    hand_overs_by(RLOCK, CLIENTS, server, times)
+}
+
+fn hand_overs_by(
+    [acquire, release]: Commands,
+    crowd: usize,
+    server: &Server,
+    times: usize,
+) -> Outcome<Vec<Connection>> {
+    let wait = |owner: &str| command(&[acquire, "lock", owner, LONG, "BLOCK", "0"]);
+    let owners: Vec<String> = (0..crowd).map(|number| format!("owner:{number}")).collect();
     let mut clients = Vec::new();
     for owner in &owners {
         let mut client = server.connect_small()?;
@@ -240,13 +282,13 @@ fn hand_overs<const CLIENTS: usize>(server: &Server, times: usize) -> Outcome<Ve
         clients.push(client);
     }
     for number in 0..times {
-        let (holder, owner) = (&mut clients[number % CLIENTS], &owners[number % CLIENTS]);
+        let (holder, owner) = (&mut clients[number % crowd], &owners[number % crowd]);
         integer(holder.reply()?)?;
-        holder.send(&[command(&["RLOCK.RELEASE", "lock", owner]), wait(owner)].concat())?;
+        holder.send(&[command(&[release, "lock", owner]), wait(owner)].concat())?;
         Expect::Exactly(":0\r\n").check(holder.reply()?)?;
     }
     // The last grant is not part of what is read above.
-    integer(clients[times % CLIENTS].reply()?)?;
+    integer(clients[times % crowd].reply()?)?;
     Ok(clients)
 }
 

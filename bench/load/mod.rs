@@ -18,7 +18,7 @@ pub use poller::Poller;
 pub use processor::{Processor, Spent};
 pub use program::Crew;
 pub use resp::{bulk, command, integer, parts, Expect};
-pub use server::{end_with_this_process, may_open, raise_open_files, Server};
+pub use server::{end_with_this_process, may_open, raise_open_files, Server, Setup};
 pub use session::{Granted, Session};
 
 /// The result of anything that talks to a server.

@@ -21,12 +21,19 @@ const COUNTS: &str = "callgrind.out";
 
 /// How a server is started.
 #[derive(Clone, Copy, Default)]
-struct Kind {
-    counted: bool,
-    bus: Option<u16>,
+pub struct Setup<'a> {
+    pub module: Option<&'a Path>,
+    /// What stands behind the module's path.
+    pub words: &'a [&'a str],
+    /// Its instructions can be counted (see [`Server::count`]).
+    pub counted: bool,
+    /// It writes an AOF.
+    pub recorded: bool,
+    /// It is a node of a cluster, which others find here.
+    pub bus: Option<u16>,
 }
 
-/// A running server without persistence, in an empty folder.
+/// A running server in an empty folder, without persistence unless it is asked for.
 pub struct Server {
     process: Child,
     folder: PathBuf,
@@ -42,23 +49,45 @@ pub struct Server {
 impl Server {
     /// Starts `binary`, with `module` if there is one.
     pub fn start(binary: &str, module: Option<&Path>) -> Outcome<Self> {
-        Self::launch(binary, module, Kind::default())
+        let setup = Setup::default();
+        Self::start_as(binary, Setup { module, ..setup })
     }
 
     /// Starts it so that its instructions can be counted (see [`Self::count`]).
     pub fn start_counted(binary: &str, module: Option<&Path>) -> Outcome<Self> {
-        let counted = true;
-        Self::launch(binary, module, Kind { counted, bus: None })
+        let (counted, setup) = (true, Setup::default());
+        Self::start_as(
+            binary,
+            Setup {
+                module,
+                counted,
+                ..setup
+            },
+        )
     }
 
     /// Starts it as a node of a cluster, of which it has no slots yet, with or without a count.
     pub fn start_in_cluster(binary: &str, module: Option<&Path>, counted: bool) -> Outcome<Self> {
         let bus = Some(free_port()?);
-        Self::launch(binary, module, Kind { counted, bus })
+        Self::start_as(
+            binary,
+            Setup {
+                module,
+                counted,
+                bus,
+                ..Setup::default()
+            },
+        )
     }
 
-    fn launch(binary: &str, module: Option<&Path>, kind: Kind) -> Outcome<Self> {
-        let Kind { counted, bus } = kind;
+    /// Starts it in any of these ways.
+    pub fn start_as(binary: &str, setup: Setup<'_>) -> Outcome<Self> {
+        let Setup {
+            module,
+            counted,
+            bus,
+            ..
+        } = setup;
         let port = free_port()?;
         let folder = std::env::temp_dir().join(format!("rlock-bench-{port}"));
         fs::create_dir_all(&folder)?;
@@ -70,7 +99,8 @@ impl Server {
         };
         command
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
-            .args(["--save", "", "--appendonly", "no"])
+            .args(["--save", "", "--appendonly"])
+            .arg(if setup.recorded { "yes" } else { "no" })
             .args(["--enable-module-command", "yes"])
             .args(["--tcp-backlog", "1024", "--maxclients", "12000"])
             .arg("--dir")
@@ -96,7 +126,7 @@ impl Server {
                 .args(["--cluster-require-full-coverage", "no"]);
         }
         if let Some(module) = module {
-            command.arg("--loadmodule").arg(module);
+            command.arg("--loadmodule").arg(module).args(setup.words);
         }
         end_with_this_process(&mut command);
         let process = command

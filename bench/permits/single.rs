@@ -35,8 +35,8 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         ],
     );
     for crowd in CROWDS {
-        let duel = Duel::between([Way::Permit, Way::Block], options, crowd)?;
-        let [permit, plain] = duel.sides.each_ref().map(|side| &side.hand_overs);
+        let duel = Duel::between(&[Way::Permit, Way::Block], options, crowd)?;
+        let [permit, plain] = [0, 1].map(|side| &duel.sides[side].hand_overs);
         let ratio = median(&ratios(&permit.rates, &plain.rates));
         let what = format!("hand-overs with LIMIT 1 / plain, {crowd} contenders");
         let speed = report.judge(&what, ratio, Target::AtLeast(0.9));

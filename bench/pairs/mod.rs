@@ -1,6 +1,8 @@
 //! Acquire and release of a lock that nobody contends for: rlock, the same
 //! lock as Lua scripts, and `SET NX PX` with `DEL`, which neither nests nor
-//! checks who releases.
+//! checks who releases; and, with more and fewer in flight, the least module.
+
+mod least;
 
 use std::time::{Duration, Instant};
 
@@ -9,6 +11,7 @@ use crate::options::Options;
 use crate::picture::Bars;
 use crate::report::{grouped, Report, Table, Target};
 use crate::stats::{median, ratios};
+use crate::targets::{self, Targets};
 
 /// Locks that take turns.
 const KEYS: usize = 1_000;
@@ -123,11 +126,13 @@ pub fn measure(server: &Server, options: &Options, report: &mut Report) -> Outco
         (RECORDED, format!("{pipelined}, AOF on")),
         (UNPIPELINED, "one command per round trip".to_owned()),
     ];
+    let targets = Targets::of(&mut connection)?;
     for (mode, how) in &how {
-        print(&peers, *mode, how, report);
+        print(&peers, *mode, how, targets, report);
     }
     let bars = how.map(|(mode, how)| bars(&peers, mode, &how));
-    report.picture("pairs", &bars)
+    report.picture("pairs", &bars)?;
+    least::measure(options, report)
 }
 
 /// From here on, and the first whole one is written.
@@ -223,7 +228,7 @@ pub fn load_script(connection: &mut Connection, script: &str) -> Outcome<String>
     Ok(digest.to_owned())
 }
 
-fn print(peers: &[Peer], mode: usize, how: &str, report: &mut Report) {
+fn print(peers: &[Peer], mode: usize, how: &str, targets: &Targets, report: &mut Report) {
     let mut table = Table::new(
         format!("Acquire + release of a free lock, {how}"),
         &["", "pairs/s", "server µs/pair", "rlock is", "target", ""],
@@ -239,7 +244,7 @@ fn print(peers: &[Peer], mode: usize, how: &str, report: &mut Report) {
         if let Some(rlock) = rlock {
             let ratio = median(&ratios(&rlock.rates[mode], &peer.rates[mode]));
             row.push(format!("{ratio:.2} x"));
-            let judged = target(peer.name).filter(|_| mode == PIPELINED);
+            let judged = target(peer.name, targets).filter(|_| mode == PIPELINED);
             if let Some(target) = judged {
                 let what = format!("rlock / {}, {how}", peer.name);
                 row.extend(report.judge(&what, ratio, target));
@@ -254,10 +259,10 @@ fn print(peers: &[Peer], mode: usize, how: &str, report: &mut Report) {
     report.print(&table);
 }
 
-fn target(peer: &str) -> Option<Target> {
+fn target(peer: &str, targets: &Targets) -> Option<Target> {
     match peer {
-        "Lua scripts" => Some(Target::AtLeast(3.2)),
-        "SET + DEL" => Some(Target::AtLeast(0.72)),
+        "Lua scripts" => Some(Target::AtLeast(targets::PAIRS_OF_LUA)),
+        "SET + DEL" => Some(Target::AtLeast(targets.pairs_of_set)),
         "SET NX + compare-and-delete" => Some(Target::AtLeast(0.8)),
         _ => None,
     }
