@@ -24,7 +24,10 @@
 //! `length`: no file is over 400 lines.
 //!
 //! `name`: one name is one type. In `lock/` types may still share a name with each other.
+//!
+//! Beside the rules there are counts of what is to become less, each with a limit ([`counts()`]).
 
+mod counts;
 mod cover;
 mod cycles;
 mod floors;
@@ -38,6 +41,8 @@ mod uses;
 
 use std::collections::BTreeMap;
 use std::fmt;
+
+pub use counts::{counts, Count, Limit};
 
 /// The floors of `src/` from the lowest on, as docs/architecture.md describes them. A room
 /// whose parts stand on several floors has some of them named apart.

@@ -1,32 +1,44 @@
-//! `house SRC` prints each place where a rule of the source is broken, and fails if there
-//! is one.
+//! `house SRC PAGE` prints each place where a rule of the source is broken, and what is to
+//! become less, with its limits; it fails if there is such a place, or a count over its limit.
+//! PAGE is docs/architecture.md.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use rlock_house::{check, Sources, FLOORS};
+use rlock_house::{check, counts, Breach, Count, Sources, FLOORS};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [source] = arguments.as_slice() else {
-        eprintln!("usage: house SRC");
+    let [source, page] = arguments.as_slice() else {
+        eprintln!("usage: house SRC PAGE");
         return ExitCode::from(2);
     };
-    let breaches = read(Path::new(source)).and_then(|sources| check(&sources, FLOORS));
-    match breaches {
-        Ok(breaches) => {
+    match look(Path::new(source), Path::new(page)) {
+        Ok((breaches, counts)) => {
             for breach in &breaches {
                 eprintln!("{source}/{breach}");
             }
-            ExitCode::from(u8::from(!breaches.is_empty()))
+            println!("{:<64} {:>7} {:>7} {:>7}", "", "found", "limit", "target");
+            for count in &counts {
+                println!("{count}");
+            }
+            let fails = !breaches.is_empty() || counts.iter().any(Count::is_over);
+            ExitCode::from(u8::from(fails))
         }
         Err(error) => {
             eprintln!("{error}");
             ExitCode::from(2)
         }
     }
+}
+
+fn look(source: &Path, page: &Path) -> Result<(Vec<Breach>, Vec<Count>), String> {
+    let sources = read(source)?;
+    let wrong = |error: io::Error| format!("{}: {error}", page.display());
+    let page = fs::read_to_string(page).map_err(wrong)?;
+    Ok((check(&sources, FLOORS)?, counts(&sources, &page)?))
 }
 
 /// All files below a folder that end in `.rs`.
