@@ -9,13 +9,14 @@ pub fn of(measurement: Measurement) -> [&'static str; 2] {
             "A free lock",
             "Acquire and release of a lock that nobody else wants, by one client, beside the same\n\
              lock as Lua scripts, and beside `SET NX PX` with `DEL`, which neither nests nor looks\n\
-             who releases, and with a compare-and-delete where the server has one.",
+             who releases, and with a compare-and-delete where the server has one. How far that is\n\
+             from what any module must pay, the least module shows.",
         ],
         Measurement::Contention => [
             "A lock that many want",
             "A crowd contends for one lock, and each lets go of it at once: how often it changes\n\
              hands, how long that takes, and who gets it, blocked and queued, beside the round\n\
-             trips of PING and beside other ways to lock.",
+             trips of PING, beside the least module, and beside other ways to lock.",
         ],
         Measurement::Permits => ["Permits", "Locks that several may hold at a time."],
         Measurement::Expiry => [

@@ -1,10 +1,12 @@
 //! The benchmark of rlock: `cargo bench`, or `cargo bench --bench locks -- --help`.
 //!
 //! It starts servers of its own (`RLOCK_SERVER`, else `redis-server`) with the
-//! module (`RLOCK_MODULE`, else `target/release/librlock.so`) and measures
+//! module (`RLOCK_MODULE`, else `target/release/librlock.so`), others with the least module
+//! (`RLOCK_LEAST`, else `target/release/librlock_least.so`), and measures
 //!
-//! - `pairs`: acquire and release of a free lock, beside Lua and `SET NX`;
-//! - `contention`: crowds that contend for one lock, beside PING and other ways to lock;
+//! - `pairs`: acquire and release of a free lock, beside Lua, `SET NX` and the least module;
+//! - `contention`: crowds that contend for one lock, beside PING, the least module and other
+//!   ways to lock;
 //! - `permits`: locks that several may hold, beside plain ones and Redisson's semaphore;
 //! - `expiry`: how late a lock is free whose lease has run out;
 //! - `others`: what other commands lose while the module is loaded;

@@ -109,7 +109,7 @@ pub fn measure(options: &Options, counted: &Counted, report: &mut Report) -> Out
             judged: Some((ratio, Target::AtMost(targets.pair))),
         },
         Row {
-            name: "the same with an AOF",
+            name: "instructions of a pair with an AOF, over SET NX PX and DEL",
             figures: [recorded, least_recorded, set_recorded],
             judged: ratio_recorded.map(|ratio| (ratio, Target::AtMost(PAIR_WITH_AOF))),
         },
