@@ -167,7 +167,8 @@ fn print(options: &Options, rows: &[Row], (servers, hash): (&str, f64), report: 
         let shown = |figure: Option<f64>| figure.map(grouped).unwrap_or_default();
         cells.extend(row.figures.map(shown));
         let [ours, least, _] = row.figures;
-        let ratio = ours.zip(least).filter(|(_, least)| *least > 0.0);
+        // Of next to nothing no multiple tells anything: the bytes of the least module.
+        let ratio = ours.zip(least).filter(|(_, least)| *least >= 100.0);
         let ratio = ratio.map(|(ours, least)| format!("{:.2}", ours / least));
         cells.push(ratio.unwrap_or_default());
         if let Some((value, target)) = row.judged {
