@@ -9,10 +9,11 @@
 local stem = {}
 local function stem_of(key)
     if stem.key ~= key then
+        local is_whole = not key:find('[{}]')
         stem = {
             key = key,
-            name = key:find('{', 1, true) and key or '{' .. key .. '}',
-            is_whole = not key:find('[{}]'),
+            name = not is_whole and key:find('{', 1, true) and key or '{' .. key .. '}',
+            is_whole = is_whole,
             memory = #key .. ':' .. key,
         }
     end

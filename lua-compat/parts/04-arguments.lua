@@ -2,10 +2,15 @@
 -- ARGUMENTS, read from left to right.
 
 -- A decimal number without sign, blanks or leading zeros, as the server reads it.
--- Lua's own tonumber takes more: 0x10, 1e3, ' 5 '.
+-- Lua's own tonumber takes more: 0x10, 1e3, ' 5 '. The last one is remembered: most calls
+-- come with the same lease.
+local read_text, read_value
 local function number(text, least)
-    if text ~= '0' and not text:find('^[1-9]%d*$') then return nil end
-    local value = tonumber(text)
+    if text ~= read_text then
+        if text ~= '0' and not text:find('^[1-9]%d*$') then return nil end
+        read_text, read_value = text, tonumber(text)
+    end
+    local value = read_value
     if value >= least and value <= MOST_MS then return value end
 end
 

@@ -13,25 +13,31 @@ end
 
 local function forget(key, what)
     local name = stem_of(key).memory .. what
-    young[name], old[name] = nil, nil
+    if young[name] then
+        young[name], remembered = nil, remembered - 1
+    end
+    old[name] = nil
 end
 
 local function remember(key, what, known)
-    forget(key, what)
-    if not IS_LIBRARY or #key + #what > LONGEST_NAME then return end
-    if remembered >= MOST_REMEMBERED then
-        young, old, remembered = {}, young, 0
+    if not IS_LIBRARY or #key + #what > LONGEST_NAME then return forget(key, what) end
+    local name = stem_of(key).memory .. what
+    if not young[name] then
+        if remembered >= MOST_REMEMBERED then
+            young, old, remembered = {}, young, 0
+        end
+        remembered = remembered + 1
     end
-    young[stem_of(key).memory .. what] = known
-    remembered = remembered + 1
+    young[name], old[name] = known, nil
 end
 
 -- Of each owner's hold: { token, since, ends }. Of a key, under no owner's name, the
--- plain hold that the library gave there last: { owner, ends }.
+-- plain hold that the library gave there last: the same and its owner, or without token and
+-- since where the token is another's.
 local PLAIN = ''
 
-local function remember_plain(key, owner, ends)
-    remember(key, PLAIN, { owner = owner, ends = ends })
+local function remember_plain(key, owner, ends, token, since)
+    remember(key, PLAIN, { owner = owner, ends = ends, token = token, since = since })
 end
 
 local function is_known_plain(key, owner)

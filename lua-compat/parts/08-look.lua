@@ -148,14 +148,18 @@ end
 -- What is known of the owner's hold, if it is the very one that the library gave: who
 -- else had a hand in it changed its lease.
 local function known_of(lock, owner)
-    local known = recall(lock.key, owner)
-    return known and known.ends == lease_end(lock, owner) and known or nil
+    local is_plain = holds_of(lock, owner, 'exclusive')
+    local known = recall(lock.key, is_plain and PLAIN or owner)
+    if not known or is_plain and (known.owner ~= owner or not known.token) then return nil end
+    return known.ends == lease_end(lock, owner) and known or nil
 end
 
 -- The owner's hold, of which this is known, ends at this moment from now on.
-local function ends_now(lock, owner, known, at)
-    forget(lock.key, owner)
-    if not known then return end
+local function ends_now(lock, owner, mode, known, at)
+    if mode == 'exclusive' then
+        return remember_plain(lock.key, owner, at, known and known.token, known and known.since)
+    end
+    if not known then return forget(lock.key, owner) end
     known.ends = at
     remember(lock.key, owner, known)
 end

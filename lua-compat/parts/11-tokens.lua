@@ -10,6 +10,7 @@ local last = 0
 -- What is ahead of the clock is remembered, for the counter that lifted it may be lost;
 -- under a name that no owner has.
 local AHEAD = 'mode'
+local some_are_ahead = false
 
 local function given_before(key)
     local known = recall(key, AHEAD)
@@ -20,6 +21,7 @@ local function given(key, token)
     if token <= last then return end
     -- Nothing is above the greatest: once its counter is gone the lock begins anew.
     if token >= MOST_MS then return forget(key, AHEAD) end
+    some_are_ahead = true
     remember(key, AHEAD, { token = math.max(token, given_before(key)) })
 end
 

@@ -1,11 +1,9 @@
 
 -- The lease of an owner that holds the lock ends at this moment, in every mode.
 local function set_lease(work, lock, owner, at)
-    ends_now(lock, owner, known_of(lock, owner), at)
-    if holds_of(lock, owner, 'exclusive') then
-        remember_plain(lock.key, owner, at)
-        return work:expire(lock.key, at)
-    end
+    local is_plain = holds_of(lock, owner, 'exclusive')
+    ends_now(lock, owner, is_plain and 'exclusive', known_of(lock, owner), at)
+    if is_plain then return work:expire(lock.key, at) end
     if lock.kind == 'permits' then
         work:write('HSET', lock.key, owner, text(lock.permits[owner].holds) .. '@' .. text(at))
         -- The key stays for the owner that stays longest.

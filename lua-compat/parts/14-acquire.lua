@@ -121,8 +121,7 @@ local function give(work, lock, owner, lease, mode, how, fresh, share)
     else
         ends = give_shared(work, lock, owner, upto, mode, how)
     end
-    if mode == 'exclusive' then remember_plain(lock.key, owner, ends) end
-    ends_now(lock, owner, known, ends)
+    ends_now(lock, owner, mode, known, ends)
     return known.token
 end
 

@@ -12,7 +12,6 @@ local function release_plain(work, lock, owner, left)
     if left > 0 then
         work:count(lock.key, owner, lock.holds, left - lock.holds)
     else
-        forget(lock.key, owner)
         forget(lock.key, PLAIN)
         work:write('DEL', lock.key)
         work:wake_plain(lock.key)
@@ -30,8 +29,12 @@ end
 local function release_shared(work, lock, owner, mode, holds, left)
     local key, known = lock.key, known_of(lock, owner)
     local field = mode == 'write' and owner .. ':write' or owner
-    forget(key, owner)
     local is_left = left > 0
+    if mode ~= 'exclusive' then
+        forget(key, owner)
+    elseif not is_left then
+        forget(key, PLAIN)
+    end
     if mode == 'read' then
         work:end_leases(lock, owner, left + 1, holds)
         -- Of Redisson's holds each has a lease of its own.
@@ -59,7 +62,9 @@ local function release_shared(work, lock, owner, mode, holds, left)
             work:wake_shared(key, '1')
         end
     end
-    if mode_of(lock, owner) then ends_now(lock, owner, known, lease_end(lock, owner)) end
+    local has = mode_of(lock, owner)
+    -- What is known of a plain hold is as it was.
+    if has and has ~= 'exclusive' then ends_now(lock, owner, has, known, lease_end(lock, owner)) end
     shorten(work, lock)
 end
 

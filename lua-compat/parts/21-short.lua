@@ -1,7 +1,8 @@
 
 -- THE SHORT WAY of what most calls are: a plain lock that is free, with nothing else under its
 -- names, and its release by who alone has it. It does what the long way would, in a third of
--- the time; nil: it is something else, and the long way decides.
+-- the time; nil: it is something else, and the long way decides. Here each call of the server's
+-- counts: the first write is not asked for before, for if it is refused nothing has changed.
 
 -- Whether these are the arguments that clients say when they first try.
 local function is_first_try(list)
@@ -16,54 +17,65 @@ local function is_lawful(owner)
     return #owner <= LONGEST_OWNER and is_owner(owner) and owner ~= '*'
 end
 
-local function acquire_free(key, list)
-    local owner, lease = list[1], list[2] and number(list[2], 1)
-    if not lease or not is_first_try(list) or not is_lawful(owner) then return nil end
-    local counter, queue = prefixed('redisson_lock_token', key), prefixed('rlock1_queue', key)
-    if redis.pcall('EXISTS', key, counter, queue) ~= 0 or recall(key, AHEAD) then return nil end
+-- Behind the lock stand none but its own names.
+local function is_declared(keys, counter, queue, places)
+    for at = 2, #keys do
+        local key = keys[at]
+        if key ~= queue and key ~= places and key ~= counter then return false end
+    end
+    return true
+end
+
+local function acquire_free(keys, list)
+    local key, owner, lease = keys[1], list[1], list[2] and number(list[2], 1)
+    local of = stem_of(key)
+    if not lease or not of.is_whole or not is_first_try(list) or not is_lawful(owner) then
+        return nil
+    end
+    local counter, queue = 'redisson_lock_token:' .. of.name, 'rlock1_queue:' .. of.name
+    if not is_declared(keys, counter, queue, 'rlock1_places:' .. of.name) or
+        some_are_ahead and recall(key, AHEAD) or
+        redis.pcall('EXISTS', key, counter, queue) ~= 0 then
+        return nil
+    end
     local time = redis.pcall('TIME')
     if time.err then return nil end
     local us = time[1] * 1000000 + time[2]
-    local ends, token = math.floor(us / 1000) + lease, math.max(last + 1, us)
-    local upto = text(ends)
-    if token > MOST_MS or not redis.acl_check_cmd('HSET', key, owner, '1') or
-        not redis.acl_check_cmd('PEXPIREAT', key, upto) then
+    local ends, token = (us - us % 1000) / 1000 + lease, us > last and us or last + 1
+    if token > MOST_MS or not redis.acl_check_cmd('PEXPIREAT', key, '1') or
+        redis.pcall('HSET', key, owner, '1') ~= 1 then
         return nil
     end
+    redis.call('PEXPIREAT', key, ends)
     last = token
-    redis.call('HSET', key, owner, '1')
-    redis.call('PEXPIREAT', key, upto)
-    remember_plain(key, owner, ends)
-    remember(key, owner, { token = token, since = us, ends = ends })
+    remember_plain(key, owner, ends, token, us)
     return token
 end
 
-local function release_last(key, list)
-    local owner = list[1]
-    if #list ~= 1 and not (#list == 2 and list[2] == 'IFHELD') or not is_lawful(owner) then
+-- Of a hold that the library does not know the hash may be large.
+local function release_last(keys, list)
+    local key, owner, number = keys[1], list[1], #list
+    if number ~= 1 and not (number == 2 and list[2] == 'IFHELD') or
+        not is_known_plain(key, owner) or cluster == nil then
         return nil
     end
-    if redis.pcall('HLEN', key) ~= 1 or redis.pcall('HGET', key, owner) ~= '1' then return nil end
-    local left = redis.pcall('PTTL', key)
-    local queue, fair = prefixed('rlock1_queue', key), prefixed('redisson_lock_queue', key)
-    if type(left) ~= 'number' or left < 0 or redis.pcall('EXISTS', queue, fair) ~= 0 then
+    local name = stem_of(key).name
+    local queue = 'rlock1_queue:' .. name
+    if not stem.is_whole or
+        not is_declared(keys, 'redisson_lock_token:' .. name, queue, 'rlock1_places:' .. name) then
         return nil
     end
-    local channel = prefixed('redisson_lock__channel', key)
-    local publish = in_cluster() and 'SPUBLISH' or 'PUBLISH'
-    if not redis.acl_check_cmd('DEL', key) or not redis.acl_check_cmd(publish, channel, '0') then
+    local fields, left = redis.pcall('HGETALL', key), redis.pcall('PTTL', key)
+    if fields[1] ~= owner or fields[2] ~= '1' or fields[3] or type(left) ~= 'number' or
+        left < 0 or redis.pcall('EXISTS', queue, 'redisson_lock_queue:' .. name) ~= 0 then
         return nil
     end
-    forget(key, owner)
-    forget(key, PLAIN)
-    redis.call('DEL', key)
+    local channel = 'redisson_lock__channel:' .. name
+    local publish = cluster and 'SPUBLISH' or 'PUBLISH'
+    if not redis.acl_check_cmd(publish, channel, '0') or redis.pcall('DEL', key) ~= 1 then
+        return nil
+    end
     redis.call(publish, channel, '0')
+    forget(key, PLAIN)
     return 0
-end
-
--- A script keeps a counter for each lock, and has no memory: it goes the long way.
-local function short_way(name, keys, list)
-    if not IS_LIBRARY or #keys ~= 1 or not stem_of(keys[1]).is_whole then return nil end
-    if name == 'rlock1_acquire' then return acquire_free(keys[1], list) end
-    if name == 'rlock1_release' and list[1] then return release_last(keys[1], list) end
 end

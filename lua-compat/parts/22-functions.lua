@@ -3,8 +3,8 @@
 -- take memory, for which the module's commands are refused when there is none.
 
 local FUNCTIONS = {
-    rlock1_acquire = { act = acquire, takes_memory = true },
-    rlock1_release = { act = release },
+    rlock1_acquire = { act = acquire, short = acquire_free, takes_memory = true },
+    rlock1_release = { act = release, short = release_last },
     rlock1_renew = { act = renew },
     rlock1_macquire = { act = acquire_many, takes_memory = true },
     rlock1_mrelease = { act = release_many },
@@ -18,15 +18,17 @@ local FUNCTIONS = {
 
 local function call(name, keys, args)
     local one, work = FUNCTIONS[name], nil
+    local has_module = is_module_there()
+    -- A script keeps a counter for each lock, and has no memory: it goes the long way.
+    local short = IS_LIBRARY and not has_module and one.short and args[1] and keys[1] and
+        one.short(keys, args)
+    if short then return short end
     keys = locks_among(keys)
-    if is_module_there() then return ask_module(name:sub(#'rlock1_' + 1), keys, args) end
+    if has_module then return ask_module(name:sub(#'rlock1_' + 1), keys, args) end
     local fine, reply = pcall(function()
-        local short = short_way(name, keys, args)
-        if short then return short end
         work = begin()
         return one.act(work, keys, args)
     end)
-    if fine and not work then return reply end
     if not fine then
         local raised = type(reply) == 'table' and reply
         if raised and raised.fault then return redis.error_reply(raised.fault) end

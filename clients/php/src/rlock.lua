@@ -153,10 +153,11 @@ end
 local stem = {}
 local function stem_of(key)
     if stem.key ~= key then
+        local is_whole = not key:find('[{}]')
         stem = {
             key = key,
-            name = key:find('{', 1, true) and key or '{' .. key .. '}',
-            is_whole = not key:find('[{}]'),
+            name = not is_whole and key:find('{', 1, true) and key or '{' .. key .. '}',
+            is_whole = is_whole,
             memory = #key .. ':' .. key,
         }
     end
@@ -229,10 +230,15 @@ end
 -- ARGUMENTS, read from left to right.
 
 -- A decimal number without sign, blanks or leading zeros, as the server reads it.
--- Lua's own tonumber takes more: 0x10, 1e3, ' 5 '.
+-- Lua's own tonumber takes more: 0x10, 1e3, ' 5 '. The last one is remembered: most calls
+-- come with the same lease.
+local read_text, read_value
 local function number(text, least)
-    if text ~= '0' and not text:find('^[1-9]%d*$') then return nil end
-    local value = tonumber(text)
+    if text ~= read_text then
+        if text ~= '0' and not text:find('^[1-9]%d*$') then return nil end
+        read_text, read_value = text, tonumber(text)
+    end
+    local value = read_value
     if value >= least and value <= MOST_MS then return value end
 end
 
@@ -443,25 +449,31 @@ end
 
 local function forget(key, what)
     local name = stem_of(key).memory .. what
-    young[name], old[name] = nil, nil
+    if young[name] then
+        young[name], remembered = nil, remembered - 1
+    end
+    old[name] = nil
 end
 
 local function remember(key, what, known)
-    forget(key, what)
-    if not IS_LIBRARY or #key + #what > LONGEST_NAME then return end
-    if remembered >= MOST_REMEMBERED then
-        young, old, remembered = {}, young, 0
+    if not IS_LIBRARY or #key + #what > LONGEST_NAME then return forget(key, what) end
+    local name = stem_of(key).memory .. what
+    if not young[name] then
+        if remembered >= MOST_REMEMBERED then
+            young, old, remembered = {}, young, 0
+        end
+        remembered = remembered + 1
     end
-    young[stem_of(key).memory .. what] = known
-    remembered = remembered + 1
+    young[name], old[name] = known, nil
 end
 
 -- Of each owner's hold: { token, since, ends }. Of a key, under no owner's name, the
--- plain hold that the library gave there last: { owner, ends }.
+-- plain hold that the library gave there last: the same and its owner, or without token and
+-- since where the token is another's.
 local PLAIN = ''
 
-local function remember_plain(key, owner, ends)
-    remember(key, PLAIN, { owner = owner, ends = ends })
+local function remember_plain(key, owner, ends, token, since)
+    remember(key, PLAIN, { owner = owner, ends = ends, token = token, since = since })
 end
 
 local function is_known_plain(key, owner)
@@ -747,14 +759,18 @@ end
 -- What is known of the owner's hold, if it is the very one that the library gave: who
 -- else had a hand in it changed its lease.
 local function known_of(lock, owner)
-    local known = recall(lock.key, owner)
-    return known and known.ends == lease_end(lock, owner) and known or nil
+    local is_plain = holds_of(lock, owner, 'exclusive')
+    local known = recall(lock.key, is_plain and PLAIN or owner)
+    if not known or is_plain and (known.owner ~= owner or not known.token) then return nil end
+    return known.ends == lease_end(lock, owner) and known or nil
 end
 
 -- The owner's hold, of which this is known, ends at this moment from now on.
-local function ends_now(lock, owner, known, at)
-    forget(lock.key, owner)
-    if not known then return end
+local function ends_now(lock, owner, mode, known, at)
+    if mode == 'exclusive' then
+        return remember_plain(lock.key, owner, at, known and known.token, known and known.since)
+    end
+    if not known then return forget(lock.key, owner) end
     known.ends = at
     remember(lock.key, owner, known)
 end
@@ -1080,6 +1096,7 @@ local last = 0
 -- What is ahead of the clock is remembered, for the counter that lifted it may be lost;
 -- under a name that no owner has.
 local AHEAD = 'mode'
+local some_are_ahead = false
 
 local function given_before(key)
     local known = recall(key, AHEAD)
@@ -1090,6 +1107,7 @@ local function given(key, token)
     if token <= last then return end
     -- Nothing is above the greatest: once its counter is gone the lock begins anew.
     if token >= MOST_MS then return forget(key, AHEAD) end
+    some_are_ahead = true
     remember(key, AHEAD, { token = math.max(token, given_before(key)) })
 end
 
@@ -1185,11 +1203,9 @@ end
 
 -- The lease of an owner that holds the lock ends at this moment, in every mode.
 local function set_lease(work, lock, owner, at)
-    ends_now(lock, owner, known_of(lock, owner), at)
-    if holds_of(lock, owner, 'exclusive') then
-        remember_plain(lock.key, owner, at)
-        return work:expire(lock.key, at)
-    end
+    local is_plain = holds_of(lock, owner, 'exclusive')
+    ends_now(lock, owner, is_plain and 'exclusive', known_of(lock, owner), at)
+    if is_plain then return work:expire(lock.key, at) end
     if lock.kind == 'permits' then
         work:write('HSET', lock.key, owner, text(lock.permits[owner].holds) .. '@' .. text(at))
         -- The key stays for the owner that stays longest.
@@ -1423,8 +1439,7 @@ local function give(work, lock, owner, lease, mode, how, fresh, share)
     else
         ends = give_shared(work, lock, owner, upto, mode, how)
     end
-    if mode == 'exclusive' then remember_plain(lock.key, owner, ends) end
-    ends_now(lock, owner, known, ends)
+    ends_now(lock, owner, mode, known, ends)
     return known.token
 end
 
@@ -1519,7 +1534,6 @@ local function release_plain(work, lock, owner, left)
     if left > 0 then
         work:count(lock.key, owner, lock.holds, left - lock.holds)
     else
-        forget(lock.key, owner)
         forget(lock.key, PLAIN)
         work:write('DEL', lock.key)
         work:wake_plain(lock.key)
@@ -1537,8 +1551,12 @@ end
 local function release_shared(work, lock, owner, mode, holds, left)
     local key, known = lock.key, known_of(lock, owner)
     local field = mode == 'write' and owner .. ':write' or owner
-    forget(key, owner)
     local is_left = left > 0
+    if mode ~= 'exclusive' then
+        forget(key, owner)
+    elseif not is_left then
+        forget(key, PLAIN)
+    end
     if mode == 'read' then
         work:end_leases(lock, owner, left + 1, holds)
         -- Of Redisson's holds each has a lease of its own.
@@ -1566,7 +1584,9 @@ local function release_shared(work, lock, owner, mode, holds, left)
             work:wake_shared(key, '1')
         end
     end
-    if mode_of(lock, owner) then ends_now(lock, owner, known, lease_end(lock, owner)) end
+    local has = mode_of(lock, owner)
+    -- What is known of a plain hold is as it was.
+    if has and has ~= 'exclusive' then ends_now(lock, owner, has, known, lease_end(lock, owner)) end
     shorten(work, lock)
 end
 
@@ -1907,7 +1927,8 @@ end
 
 -- THE SHORT WAY of what most calls are: a plain lock that is free, with nothing else under its
 -- names, and its release by who alone has it. It does what the long way would, in a third of
--- the time; nil: it is something else, and the long way decides.
+-- the time; nil: it is something else, and the long way decides. Here each call of the server's
+-- counts: the first write is not asked for before, for if it is refused nothing has changed.
 
 -- Whether these are the arguments that clients say when they first try.
 local function is_first_try(list)
@@ -1922,64 +1943,75 @@ local function is_lawful(owner)
     return #owner <= LONGEST_OWNER and is_owner(owner) and owner ~= '*'
 end
 
-local function acquire_free(key, list)
-    local owner, lease = list[1], list[2] and number(list[2], 1)
-    if not lease or not is_first_try(list) or not is_lawful(owner) then return nil end
-    local counter, queue = prefixed('redisson_lock_token', key), prefixed('rlock1_queue', key)
-    if redis.pcall('EXISTS', key, counter, queue) ~= 0 or recall(key, AHEAD) then return nil end
+-- Behind the lock stand none but its own names.
+local function is_declared(keys, counter, queue, places)
+    for at = 2, #keys do
+        local key = keys[at]
+        if key ~= queue and key ~= places and key ~= counter then return false end
+    end
+    return true
+end
+
+local function acquire_free(keys, list)
+    local key, owner, lease = keys[1], list[1], list[2] and number(list[2], 1)
+    local of = stem_of(key)
+    if not lease or not of.is_whole or not is_first_try(list) or not is_lawful(owner) then
+        return nil
+    end
+    local counter, queue = 'redisson_lock_token:' .. of.name, 'rlock1_queue:' .. of.name
+    if not is_declared(keys, counter, queue, 'rlock1_places:' .. of.name) or
+        some_are_ahead and recall(key, AHEAD) or
+        redis.pcall('EXISTS', key, counter, queue) ~= 0 then
+        return nil
+    end
     local time = redis.pcall('TIME')
     if time.err then return nil end
     local us = time[1] * 1000000 + time[2]
-    local ends, token = math.floor(us / 1000) + lease, math.max(last + 1, us)
-    local upto = text(ends)
-    if token > MOST_MS or not redis.acl_check_cmd('HSET', key, owner, '1') or
-        not redis.acl_check_cmd('PEXPIREAT', key, upto) then
+    local ends, token = (us - us % 1000) / 1000 + lease, us > last and us or last + 1
+    if token > MOST_MS or not redis.acl_check_cmd('PEXPIREAT', key, '1') or
+        redis.pcall('HSET', key, owner, '1') ~= 1 then
         return nil
     end
+    redis.call('PEXPIREAT', key, ends)
     last = token
-    redis.call('HSET', key, owner, '1')
-    redis.call('PEXPIREAT', key, upto)
-    remember_plain(key, owner, ends)
-    remember(key, owner, { token = token, since = us, ends = ends })
+    remember_plain(key, owner, ends, token, us)
     return token
 end
 
-local function release_last(key, list)
-    local owner = list[1]
-    if #list ~= 1 and not (#list == 2 and list[2] == 'IFHELD') or not is_lawful(owner) then
+-- Of a hold that the library does not know the hash may be large.
+local function release_last(keys, list)
+    local key, owner, number = keys[1], list[1], #list
+    if number ~= 1 and not (number == 2 and list[2] == 'IFHELD') or
+        not is_known_plain(key, owner) or cluster == nil then
         return nil
     end
-    if redis.pcall('HLEN', key) ~= 1 or redis.pcall('HGET', key, owner) ~= '1' then return nil end
-    local left = redis.pcall('PTTL', key)
-    local queue, fair = prefixed('rlock1_queue', key), prefixed('redisson_lock_queue', key)
-    if type(left) ~= 'number' or left < 0 or redis.pcall('EXISTS', queue, fair) ~= 0 then
+    local name = stem_of(key).name
+    local queue = 'rlock1_queue:' .. name
+    if not stem.is_whole or
+        not is_declared(keys, 'redisson_lock_token:' .. name, queue, 'rlock1_places:' .. name) then
         return nil
     end
-    local channel = prefixed('redisson_lock__channel', key)
-    local publish = in_cluster() and 'SPUBLISH' or 'PUBLISH'
-    if not redis.acl_check_cmd('DEL', key) or not redis.acl_check_cmd(publish, channel, '0') then
+    local fields, left = redis.pcall('HGETALL', key), redis.pcall('PTTL', key)
+    if fields[1] ~= owner or fields[2] ~= '1' or fields[3] or type(left) ~= 'number' or
+        left < 0 or redis.pcall('EXISTS', queue, 'redisson_lock_queue:' .. name) ~= 0 then
         return nil
     end
-    forget(key, owner)
-    forget(key, PLAIN)
-    redis.call('DEL', key)
+    local channel = 'redisson_lock__channel:' .. name
+    local publish = cluster and 'SPUBLISH' or 'PUBLISH'
+    if not redis.acl_check_cmd(publish, channel, '0') or redis.pcall('DEL', key) ~= 1 then
+        return nil
+    end
     redis.call(publish, channel, '0')
+    forget(key, PLAIN)
     return 0
-end
-
--- A script keeps a counter for each lock, and has no memory: it goes the long way.
-local function short_way(name, keys, list)
-    if not IS_LIBRARY or #keys ~= 1 or not stem_of(keys[1]).is_whole then return nil end
-    if name == 'rlock1_acquire' then return acquire_free(keys[1], list) end
-    if name == 'rlock1_release' and list[1] then return release_last(keys[1], list) end
 end
 
 -- THE FUNCTIONS, with what they do, what the server lets them do, and whether they
 -- take memory, for which the module's commands are refused when there is none.
 
 local FUNCTIONS = {
-    rlock1_acquire = { act = acquire, takes_memory = true },
-    rlock1_release = { act = release },
+    rlock1_acquire = { act = acquire, short = acquire_free, takes_memory = true },
+    rlock1_release = { act = release, short = release_last },
     rlock1_renew = { act = renew },
     rlock1_macquire = { act = acquire_many, takes_memory = true },
     rlock1_mrelease = { act = release_many },
@@ -1993,15 +2025,17 @@ local FUNCTIONS = {
 
 local function call(name, keys, args)
     local one, work = FUNCTIONS[name], nil
+    local has_module = is_module_there()
+    -- A script keeps a counter for each lock, and has no memory: it goes the long way.
+    local short = IS_LIBRARY and not has_module and one.short and args[1] and keys[1] and
+        one.short(keys, args)
+    if short then return short end
     keys = locks_among(keys)
-    if is_module_there() then return ask_module(name:sub(#'rlock1_' + 1), keys, args) end
+    if has_module then return ask_module(name:sub(#'rlock1_' + 1), keys, args) end
     local fine, reply = pcall(function()
-        local short = short_way(name, keys, args)
-        if short then return short end
         work = begin()
         return one.act(work, keys, args)
     end)
-    if fine and not work then return reply end
     if not fine then
         local raised = type(reply) == 'table' and reply
         if raised and raised.fault then return redis.error_reply(raised.fault) end
