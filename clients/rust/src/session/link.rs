@@ -24,6 +24,7 @@ use crate::library::Speech;
 use super::actor::What;
 use super::direct::{Reply, Sent, Way};
 use super::line::Lines;
+use super::wire::Wire;
 
 pub(super) struct Link {
     pub number: u64,
@@ -33,6 +34,7 @@ pub(super) struct Link {
     /// Before the first proof of it was asked for.
     pub since: Time,
     connection: MultiplexedConnection,
+    pub wire: Wire,
     pushes: UnboundedReceiver<PushInfo>,
     /// Taken out, and to be read after the replies that are there.
     kept: Option<PushInfo>,
@@ -84,9 +86,8 @@ impl Link {
             .set_pipeline_buffer_size(1 << 20)
             .set_push_sender(pushed);
         let opening = async {
-            let connection = client.get_multiplexed_async_connection_with_config(&config);
             let failed = |error| Error::from_redis(&error);
-            let mut connection = connection.await.map_err(failed)?;
+            let (mut connection, wire) = Wire::open(&client, config).await.map_err(failed)?;
             name(&mut connection).await.map_err(failed)?;
             let id = uuid::Uuid::new_v4();
             let (subscribe, channel) = match &tag {
@@ -109,12 +110,13 @@ impl Link {
             let finding = Finding::new(tag.is_some(), needs_module);
             let speech = find(&mut connection, finding, found).await?;
             let lines = Lines::new(tag.is_some());
-            Ok((connection, channel, since, speech, lines))
+            Ok((connection, wire, channel, since, speech, lines))
         };
         let late = || Error::Connection("the server did not reply in time".into());
         // Connecting, and the few commands after it.
         let opened = timeout(patience * 2, opening).await;
-        let (connection, channel, since, speech, lines) = opened.unwrap_or_else(|_| Err(late()))?;
+        let (connection, wire, channel, since, speech, lines) =
+            opened.unwrap_or_else(|_| Err(late()))?;
         Ok(Self {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             channel,
@@ -122,6 +124,7 @@ impl Link {
             lines,
             since,
             connection,
+            wire,
             pushes,
             kept: None,
             broken,
@@ -155,14 +158,14 @@ impl Link {
         self.broken.load(Ordering::Acquire)
     }
 
-    /// Commands go out in the order of these calls.
+    /// Commands go out in the order of these calls, when the session is not locked any more.
     pub fn send(&self, node: usize, what: What, command: Cmd) -> Sent {
         let mut connection = self.connection.clone();
         let reply = async move { connection.send_packed_command(&command).await };
         let mut reply = Box::pin(unconstrained(reply));
         // The first poll hands the command over; whoever waits would do so in any order.
         let mut context = Context::from_waker(Waker::noop());
-        let reply = match reply.as_mut().poll(&mut context) {
+        let reply = match self.wire.say(|| reply.as_mut().poll(&mut context)) {
             Poll::Ready(done) => Reply::new(Box::pin(std::future::ready(done))),
             Poll::Pending => Reply::new(reply),
         };

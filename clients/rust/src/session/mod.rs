@@ -2,8 +2,8 @@
 //! waits and holds run.
 //!
 //! `Actor` knows it all. A task on threads of rlock's own brings it what comes by itself:
-//! messages, closed connections, time. The program's own tasks send their commands and take the
-//! replies themselves, so that a command costs no more changes of tasks than one of redis-rs.
+//! messages, closed connections, time. The program's own tasks write their commands to the
+//! connection and take the replies themselves: `wire` says how.
 //!
 //! At a server without the module requests go by `plain` (tries, in lines that `line` has) and holds
 //! are renewed by `keep`. A server that gets the module, or forgets the functions, is
@@ -29,6 +29,7 @@ mod regain;
 mod replies;
 mod said;
 mod thread;
+mod wire;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -80,7 +81,13 @@ impl Shared {
         let done = change(&mut actor);
         let wake = actor.wants_its_task();
         let after = std::mem::take(&mut actor.after);
+        let links = actor.nodes.iter().filter_map(|node| node.link.as_ref());
+        let unwritten: Vec<_> = links.filter_map(|link| link.wire.unwritten()).collect();
         drop(actor);
+        // Nothing is locked: whoever is woken by it may come here again.
+        for driven in unwritten {
+            driven.drive();
+        }
         if wake {
             self.wake.notify_one();
         }
