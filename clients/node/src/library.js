@@ -20,7 +20,7 @@ const TOUCHES = { ACQUIRE: ALL, MACQUIRE: ALL, RELEASE: QUEUE, MRELEASE: QUEUE, 
 export const named = (prefix, key) => (key.includes('{') ? `${prefix}:${key}` : `${prefix}:{${key}}`);
 
 /** Whether what belongs to the lock lies in its slot. @param {string} key */
-export const near = (key) => tagged(named('', key)) === tagged(key);
+export const near = (key) => !(key.includes('{') || key.includes('}')) || tagged(named('', key)) === tagged(key);
 
 /**
  * @typedef {object} Call  a command of the module, taken apart for the library
@@ -35,17 +35,27 @@ export const near = (key) => tagged(named('', key)) === tagged(key);
 export function callOf(line) {
   const words = line.map(String);
   const command = words[0].slice('RLOCK.'.length);
-  const [first, count] = command.startsWith('M') ? [2, Number(words[1])] : [1, 1];
-  const [owner, ...rest] = words.slice(first + count);
+  const first = command.startsWith('M') ? 2 : 1;
+  const owner = first + (first === 1 ? 1 : Number(words[1]));
   /** @type {Call} */
-  const call = { command, keys: words.slice(first, first + count), args: [owner], wait: undefined, tag: '' };
-  for (let at = 0; at < rest.length; at++) {
-    if (rest[at] === 'QUEUE') call.wait = Number(rest[++at]);
-    else if (rest[at] === 'NOTIFY') call.tag = rest[(at += 2)];
-    else if (rest[at] === 'IFTOKEN') at += 1; // each acquisition has an owner of its own
-    else if (rest[at] !== 'WATCHDOG') call.args.push(rest[at]);
+  const call = { command, keys: words.slice(first, owner), args: [words[owner]], wait: undefined, tag: '' };
+  for (let at = owner + 1; at < words.length; at++) {
+    const word = words[at];
+    if (word === 'QUEUE') call.wait = Number(words[++at]);
+    else if (word === 'NOTIFY') call.tag = words[(at += 2)];
+    else if (word === 'IFTOKEN') at += 1; // each acquisition has an owner of its own
+    else if (word !== 'WATCHDOG') call.args.push(word);
   }
   return call;
+}
+
+/** With the keys that are declared. @param {string} command @param {string[]} keys */
+function declared(command, keys) {
+  const touched = TOUCHES[command];
+  if (!touched || keys.some((key) => key.length > LONG || !near(key))) return keys;
+  const all = keys.slice();
+  for (const key of keys) for (const name of touched) all.push(named(name, key));
+  return all;
 }
 
 /**
@@ -53,8 +63,7 @@ export function callOf(line) {
  */
 export function wordsOf({ kind, sha }, cluster, { command, keys, args }, more) {
   const name = `rlock1_${command.toLowerCase()}`;
-  const alone = keys.some((key) => key.length > LONG || !near(key));
-  const all = alone ? keys : [...keys, ...keys.flatMap((key) => (TOUCHES[command] ?? []).map((name) => named(name, key)))];
+  const all = declared(command, keys);
   if (kind === 'functions') return ['FCALL', name, all.length, ...all, ...args, ...more];
   // A script cannot ask whether this is a cluster.
   return ['EVALSHA', sha, all.length, ...all, ...(cluster ? ['CLUSTER'] : []), name, ...args, ...more];
