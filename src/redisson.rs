@@ -50,12 +50,17 @@ impl Deref for Name {
 /// which wakes all of them and is due where readers may enter, or `0`, which wakes
 /// one waiter of each client. A read/write lock has one of its own.
 pub fn channel(name: &[u8], shared: bool) -> Name {
-    let prefix: &[u8] = if shared {
-        b"redisson_rwlock:"
-    } else {
-        b"redisson_lock__channel:"
-    };
-    prefixed(prefix, name)
+    prefixed(if shared { READ_WRITE } else { PLAIN }, name)
+}
+
+const PLAIN: &[u8] = b"redisson_lock__channel:";
+const READ_WRITE: &[u8] = b"redisson_rwlock:";
+
+/// Whether it is the channel of a read/write lock; `None`: of no lock.
+pub fn is_channel(channel: &[u8]) -> Option<bool> {
+    let is_plain = channel.starts_with(PLAIN);
+    let shared = !is_plain && channel.starts_with(READ_WRITE);
+    (is_plain || shared).then_some(shared)
 }
 
 /// The channel on which the first of those who wait for a RFairLock is woken.

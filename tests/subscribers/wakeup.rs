@@ -1,6 +1,9 @@
 //! Who hears of a lock that changed: Redisson's waiters, by the message on the
 //! lock's channel, and clients that WATCH the key.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use redis::Value;
 
 use crate::support::{bulk, eventually, Ask, Listener, Server, Waiter};
@@ -35,6 +38,46 @@ fn a_lock_that_is_left_free_is_announced_on_its_channel() {
     assert_eq!(heard.until(&message("{job}")), [message("{job}")]);
     assert_eq!(client.int("EXISTS job"), 0);
     assert_eq!(heard.messages(), []);
+}
+
+/// Messages are put off while nobody was seen to listen. Who has begun to since is woken, if
+/// later, whatever kind of lock was left free meanwhile.
+#[test]
+fn who_subscribes_between_two_looks_of_the_server_is_woken() {
+    let server = Server::start();
+    let mut client = server.raw();
+    for lock in [
+        "job alice 60000",
+        "pool alice 60000 LIMIT 2",
+        "doc alice 60000 WRITE",
+    ] {
+        client.int(&format!("RLOCK.ACQUIRE {lock}"));
+    }
+    let mut subscriber = server.raw();
+    // It has looked, and seen nobody.
+    client.int("RLOCK.ACQUIRE other alice 60000");
+    client.int("RLOCK.RELEASE other alice");
+    let channels = [
+        format!("{CHANNEL}{{job}}"),
+        format!("{CHANNEL}{{pool}}"),
+        "redisson_rwlock:{doc}".to_owned(),
+    ];
+    for channel in &channels {
+        subscriber.ask(&["SUBSCRIBE", channel]);
+    }
+    for lock in ["job alice", "pool alice PERMITS", "doc alice WRITE"] {
+        client.int(&format!("RLOCK.RELEASE {lock}"));
+    }
+    let mut woken = BTreeSet::new();
+    while woken.len() < channels.len() {
+        let message = subscriber
+            .read_within(Duration::from_secs(20))
+            .expect("a message");
+        let channel = channels
+            .iter()
+            .find(|name| format!("{message:?}").contains(&name[..]));
+        woken.extend(channel);
+    }
 }
 
 #[test]

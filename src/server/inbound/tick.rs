@@ -58,7 +58,7 @@ pub(super) fn catch_up(shell: &ServerShell, ctx: Ctx<'_>) {
             ctx,
             by: By::Ourselves,
         };
-        attend(to, publish::catch_up(&to));
+        publish::catch_up(&to);
     }
 }
 

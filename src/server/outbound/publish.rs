@@ -2,7 +2,7 @@
 //! subscribe to a channel named after the lock and try again when a message comes.
 
 use super::fair_queue;
-use super::reach::{anybody_waits, has_subscriber};
+use super::reach::{anybody_waits, has_subscriber, waited_at};
 use super::replication::Replication;
 use crate::config;
 use crate::lock::{Key, Listening, WakeTarget};
@@ -13,7 +13,7 @@ use crate::server::sys::{self, Text, To};
 /// waits so, if that matters to the core.
 pub fn wake(to: &Replication<'_>, key: &Key, target: WakeTarget) -> Option<(Key, Listening)> {
     let listens = || anybody_waits(to.ctx, to.shell.server.cluster);
-    if can_be_late(to, key) && to.shell.unpublished.put_off(key, target, listens) {
+    if can_be_late(to, key) && to.shell.unpublished.put_off(listens) {
         return None;
     }
     let shared = target != WakeTarget::One;
@@ -51,11 +51,20 @@ fn can_be_late(to: &Replication<'_>, key: &Key) -> bool {
     !to.shell.situation.replicas.get() && known == Some(false)
 }
 
-/// The messages that were put off, if somebody listens by now; who does.
-pub fn catch_up(to: &Replication<'_>) -> Vec<(Key, Listening)> {
-    let late = to.shell.unpublished.take().into_iter();
-    late.filter_map(|(key, target)| wake(to, &key, target))
-        .collect()
+/// Wakes all who wait by subscription, if messages were put off.
+pub fn catch_up(to: &Replication<'_>) {
+    if !to.shell.unpublished.take() {
+        return;
+    }
+    for channel in waited_at(to.ctx, to.shell.server.cluster) {
+        if let Some(shared) = redisson::is_channel(&channel) {
+            let target = match shared {
+                true => WakeTarget::AllShared,
+                false => WakeTarget::One,
+            };
+            publish(to, &channel, target);
+        }
+    }
 }
 
 /// Looks at the lock's channels for those who wait there. What is `found` if there are any.

@@ -37,9 +37,9 @@ pub fn anybody_waits(ctx: Ctx<'_>, cluster: bool) -> bool {
     if !config::redisson_compat() {
         return false;
     }
-    let (field, which): (_, &[u8]) = match cluster {
-        true => (c"pubsubshard_channels", b"SHARDCHANNELS"),
-        false => (c"pubsub_channels", b"CHANNELS"),
+    let field = match cluster {
+        true => c"pubsubshard_channels",
+        false => c"pubsub_channels",
     };
     let stats = ServerInfo::section(ctx, c"stats");
     match stats.and_then(|stats| stats.number(field)) {
@@ -47,8 +47,24 @@ pub fn anybody_waits(ctx: Ctx<'_>, cluster: bool) -> bool {
         Some(1..=MOST_CHANNELS) => {}
         _ => return true,
     }
+    channels(ctx, cluster).is_none_or(|channels| !channels.is_empty())
+}
+
+/// The channels of Redisson's that somebody subscribes to.
+pub fn waited_at(ctx: Ctx<'_>, cluster: bool) -> Vec<Vec<u8>> {
+    let channels = channels(ctx, cluster).filter(|_| config::redisson_compat());
+    let channels = channels.unwrap_or_default();
+    let names = channels.iter().filter_map(sys::bytes);
+    names.map(<[u8]>::to_vec).collect()
+}
+
+fn channels(ctx: Ctx<'_>, cluster: bool) -> Option<Vec<RedisValue>> {
+    let which: &[u8] = match cluster {
+        true => b"SHARDCHANNELS",
+        false => b"CHANNELS",
+    };
     match sys::ask(ctx, "PUBSUB", &[which, b"redisson_*"]) {
-        Some(RedisValue::Array(channels)) => !channels.is_empty(),
-        _ => true,
+        Some(RedisValue::Array(channels)) => Some(channels),
+        _ => None,
     }
 }

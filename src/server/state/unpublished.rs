@@ -1,18 +1,15 @@
-//! Locks that were left free without a message to those who wait by subscription.
+//! Whether locks were left free without a message to those who wait by subscription.
 //!
 //! The message costs a lock that is taken and released a tenth, and more where many
 //! clients subscribe to patterns; and on most servers nobody waits so. So it is looked for those
 //! who do: when a message is to go out, but once between two beats of the server, and at a beat
-//! if messages were put off. As long as nobody was seen they are put off to the next beat: they
-//! go out then, if somebody listens by that time. From then on they go out at once, for a while.
+//! if messages were put off. As long as nobody was seen they are put off to the next beat. If
+//! somebody listens by that time, all who do are woken then, for it is not kept whose lock it was:
+//! to be woken for nothing is to try once more. From then on messages go out at once, for a while.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 
-use crate::lock::{Key, WakeTarget};
 use crate::server::sys::MachineUs;
-
-/// So many are put off within one beat, at most.
-const MOST: usize = 4096;
 
 /// Beats that are nearer to each other than this, us, are one.
 const APART_US: i64 = 90_000;
@@ -22,7 +19,8 @@ const SEEN_FOR_US: i64 = 600_000_000;
 
 #[derive(Default)]
 pub struct Unpublished {
-    keys: RefCell<Vec<(Key, WakeTarget)>>,
+    /// A message was put off.
+    any: Cell<bool>,
     /// When the last beat was,
     beaten: Cell<Option<MachineUs>>,
     /// whether it was looked since,
@@ -38,22 +36,12 @@ pub struct Unpublished {
 impl Unpublished {
     /// Puts a message off. `false`: it is to go out at once. `listens`: looks whether anybody
     /// may wait by subscription.
-    pub fn put_off(&self, key: &Key, target: WakeTarget, listens: impl FnOnce() -> bool) -> bool {
-        if self.are_at_once(listens) {
-            return false;
+    pub fn put_off(&self, listens: impl FnOnce() -> bool) -> bool {
+        let at_once = self.are_at_once(listens);
+        if !at_once {
+            self.any.set(true);
         }
-        let mut keys = self.keys.borrow_mut();
-        if keys
-            .last()
-            .is_some_and(|last| *last == (key.clone(), target))
-        {
-            return true;
-        }
-        let fits = keys.len() < MOST;
-        if fits {
-            keys.push((key.clone(), target));
-        }
-        fits
+        !at_once
     }
 
     /// Whether messages go out at once: it looks, if that is not known and it has not looked
@@ -82,7 +70,7 @@ impl Unpublished {
         self.is_seen()
     }
 
-    /// A beat of the server. Whether messages are to go out now ([`Self::take`]).
+    /// A beat of the server. Whether those who listen are to be woken now ([`Self::take`]).
     pub fn beat(&self, now: MachineUs, listens: impl FnOnce() -> bool) -> bool {
         let last = self.beaten.get();
         if last.is_some_and(|at| now.since(at) < APART_US) {
@@ -93,7 +81,7 @@ impl Unpublished {
         let seen = self.seen.get().filter(|at| now.since(*at) < SEEN_FOR_US);
         let seen_now = self.seen_now.take().then_some(now);
         self.seen.set(seen_now.or(seen));
-        if self.asked.take() || !self.keys.borrow().is_empty() {
+        if self.asked.take() || self.any.get() {
             self.are_at_once(listens);
         }
         if !self.is_seen() {
@@ -104,16 +92,17 @@ impl Unpublished {
 
     /// Messages were put off, and somebody listens.
     pub fn is_due(&self) -> bool {
-        self.is_seen() && !self.keys.borrow().is_empty()
+        self.is_seen() && self.any.get()
     }
 
-    pub fn take(&self) -> Vec<(Key, WakeTarget)> {
-        self.keys.take()
+    /// Whether any was put off; it is not any more.
+    pub fn take(&self) -> bool {
+        self.any.take()
     }
 
     /// Nobody has missed anything.
     pub fn forget(&self) {
-        self.keys.borrow_mut().clear();
+        self.any.set(false);
     }
 }
 
@@ -123,64 +112,43 @@ mod tests {
 
     const BEAT: i64 = 100_000;
 
-    fn off() -> (Unpublished, Key) {
-        (Unpublished::default(), Key::new(0, b"k"))
-    }
-
     fn unlooked() -> bool {
         panic!("looked")
     }
 
     #[test]
     fn messages_are_put_off_until_somebody_listens() {
-        let (off, key) = off();
-        assert!(off.put_off(&key, WakeTarget::One, || false));
-        assert!(
-            off.put_off(&key, WakeTarget::One, unlooked),
-            "it is kept once"
-        );
+        let off = Unpublished::default();
+        assert!(off.put_off(|| false));
+        assert!(off.put_off(unlooked), "it has looked");
         assert!(!off.beat(MachineUs(BEAT), || false));
-        assert_eq!(off.take(), []);
-        assert!(
-            off.put_off(&key, WakeTarget::One, unlooked),
-            "the beat has looked"
-        );
+        assert!(!off.take(), "nobody has missed it");
+        assert!(off.put_off(unlooked), "the beat has looked");
         assert!(off.beat(MachineUs(2 * BEAT), || true));
-        assert_eq!(off.take(), [(key.clone(), WakeTarget::One)]);
-        assert!(
-            !off.put_off(&key, WakeTarget::One, unlooked),
-            "from now on at once"
-        );
+        assert!(off.take());
+        assert!(!off.take());
+        assert!(!off.put_off(unlooked), "from now on at once");
         let later = 2 * BEAT + SEEN_FOR_US;
         off.beat(MachineUs(later), unlooked);
         off.seen();
         off.beat(MachineUs(later + BEAT), unlooked);
-        assert!(
-            !off.put_off(&key, WakeTarget::One, unlooked),
-            "somebody was seen"
-        );
+        assert!(!off.put_off(unlooked), "somebody was seen");
         off.beat(MachineUs(later + BEAT + SEEN_FOR_US), unlooked);
-        assert!(
-            off.put_off(&key, WakeTarget::One, || false),
-            "nobody was, for long"
-        );
+        assert!(off.put_off(|| false), "nobody was, for long");
     }
 
     #[test]
     fn with_nothing_put_off_nobody_looks() {
-        let (off, key) = off();
+        let off = Unpublished::default();
         for n in 1..100 {
             assert!(!off.beat(MachineUs(n * BEAT), unlooked));
         }
-        assert!(
-            !off.put_off(&key, WakeTarget::One, || true),
-            "it looks first"
-        );
+        assert!(!off.put_off(|| true), "it looks first");
     }
 
     #[test]
     fn who_asks_gets_the_answer_after_the_next_beat() {
-        let (off, _) = off();
+        let off = Unpublished::default();
         assert!(!off.ask());
         assert!(!off.beat(MachineUs(BEAT), || true));
         assert!(off.ask());
@@ -188,19 +156,10 @@ mod tests {
 
     #[test]
     fn beats_that_come_fast_look_seldom() {
-        let (off, key) = off();
+        let off = Unpublished::default();
         assert!(!off.beat(MachineUs(BEAT), unlooked));
-        assert!(off.put_off(&key, WakeTarget::One, || false));
+        assert!(off.put_off(|| false));
         assert!(!off.beat(MachineUs(BEAT + APART_US - 1), unlooked));
         assert!(off.beat(MachineUs(BEAT + APART_US), || true));
-    }
-
-    #[test]
-    fn more_than_so_many_are_not_put_off() {
-        let (off, _) = off();
-        let key = |n: usize| Key::new(0, n.to_string().as_bytes());
-        let put_off = |n| off.put_off(&key(n), WakeTarget::One, || false);
-        assert!((0..MOST).all(put_off));
-        assert!(!off.put_off(&key(MOST), WakeTarget::One, || false));
     }
 }
