@@ -29,3 +29,20 @@ impl Key {
         }
     }
 }
+
+/// So many places there are for names, where something is kept of those that were used last, or
+/// is counted.
+pub const PLACES: usize = 1024;
+
+/// The place of a name, by its last bytes and its length: names of one kind differ there.
+pub fn place(name: &[u8]) -> usize {
+    let last = match name.last_chunk() {
+        Some(last) => u32::from_le_bytes(*last),
+        None => name.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)),
+    };
+    let len = (name.len() as u32).rotate_left(16);
+    ((last ^ len).wrapping_mul(SPREAD) >> 22) as usize
+}
+
+/// Odd, so that each bit of a name has its part in the first ones.
+const SPREAD: u32 = 0x9E37_79B1;

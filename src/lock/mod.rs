@@ -73,7 +73,7 @@ pub use found::{
 };
 pub use heard::Note;
 use key::Bytes;
-pub use key::{exchanged, Key};
+pub use key::{exchanged, place, Key, PLACES};
 pub use keyspace::{Act, Keyspace, Part};
 pub use leaving::{disconnected, leave, let_all_leave};
 pub use moved::demoted;

@@ -1,13 +1,9 @@
 //! Turns strangers away before their names are hashed.
 //!
 //! It counts names by their length and their last bytes. A name that comes to a count of 0
-//! is none of them; any other has to be looked up.
+//! is none of them; any other has to be looked up. A thousand names fill half of the counts.
 
-/// A thousand names fill half of them.
-const PLACES: usize = 1024;
-
-/// Odd, so that each bit of a name has its part in the first ones.
-const SPREAD: u32 = 0x9E37_79B1;
+use crate::lock::{place, PLACES};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sieve {
@@ -52,15 +48,6 @@ impl Sieve {
     pub fn lets_through(&self, name: &[u8]) -> bool {
         self.counts.get(place(name)).is_some_and(|count| *count > 0)
     }
-}
-
-fn place(name: &[u8]) -> usize {
-    let last = match name.last_chunk() {
-        Some(last) => u32::from_le_bytes(*last),
-        None => name.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)),
-    };
-    let len = (name.len() as u32).rotate_left(16);
-    ((last ^ len).wrapping_mul(SPREAD) >> 22) as usize
 }
 
 #[cfg(test)]

@@ -3,24 +3,29 @@
 
 use std::cell::Cell;
 
+use crate::lock::{place, PLACES};
 use crate::redisson;
 use crate::server::sys::Text;
-
-/// By the last byte of the lock's name.
-const REMEMBERED: usize = 16;
 
 /// Longer names are made each time.
 const SHORT: usize = 256;
 
-#[derive(Default)]
-pub struct CounterNames([Cell<Option<Text<'static>>>; REMEMBERED]);
+type Remembered = Cell<Option<Text<'static>>>;
+
+/// Each in the place of its lock's name: some 100 KB.
+pub struct CounterNames(Box<[Remembered]>);
+
+impl Default for CounterNames {
+    fn default() -> Self {
+        let none = std::iter::repeat_with(Cell::default);
+        Self(none.take(PLACES).collect())
+    }
+}
 
 impl CounterNames {
     /// Looks with the name of a lock's counter. `None`: the server cannot make it.
     pub fn with<T>(&self, lock: &[u8], look: impl FnOnce(&Text<'_>) -> T) -> Option<T> {
-        let last = lock.last().filter(|_| lock.len() <= SHORT);
-        let place = last.map_or(0, |byte| usize::from(*byte) % REMEMBERED);
-        let place = self.0.get(place).filter(|_| last.is_some());
+        let place = self.0.get(place(lock)).filter(|_| lock.len() <= SHORT);
         // Taken out meanwhile: the look may lead to another one.
         let known = place.and_then(Cell::take);
         let known = known.filter(|name| redisson::is_counter_of(name.bytes(), lock));
