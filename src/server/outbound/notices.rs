@@ -18,6 +18,7 @@ pub type ListenersFound = Vec<(Key, Listening)>;
 pub fn send(to: &Replication<'_>, given: FirstArgs<'_>, notices: &mut Notices) -> ListenersFound {
     let Replication { shell, ctx, .. } = *to;
     let mut found = ListenersFound::new();
+    let mut any_for_clients = false;
     for notice in notices.iter() {
         match notice {
             Notice::Wake { key, target } => found.extend(publish::wake(to, key, *target)),
@@ -29,8 +30,12 @@ pub fn send(to: &Replication<'_>, given: FirstArgs<'_>, notices: &mut Notices) -
             }
             Notice::Wrote { key, write } => emit_for(to, given, key, write),
             Notice::Event { key, event } => emit(to, given, key, &[of_our_own(*event)]),
-            _ => {}
+            Notice::Answer { .. } | Notice::Lost(_) => any_for_clients = true,
         }
+    }
+    if !any_for_clients {
+        notices.clear();
+        return found;
     }
     let mut connections = messages::ConnectionCache::default();
     for notice in notices.drain(..) {
