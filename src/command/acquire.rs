@@ -57,6 +57,6 @@ impl Command for AcquireCommand {
         }
         let address = options.address(call)?;
         let ask = options.ask(call, &owner, &id, lease, address.as_ref())?;
-        call.request(&[key], &ask, |d| lock::acquire(d, key, &ask))
+        call.request(&[key], &ask, |with| lock::acquire(with, key, &ask))
     }
 }

@@ -34,6 +34,8 @@ impl Command for MacquireCommand {
         let id = owner.id(call)?;
         let address = options.address(call)?;
         let ask = options.ask(call, &owner, &id, lease, address.as_ref())?;
-        call.request(&keys, &ask, |d| lock::acquire_many(d, &keys, &ask))
+        call.request(&keys, &ask, |with| {
+            with.request(|d| lock::acquire_many(d, &keys, &ask))
+        })
     }
 }

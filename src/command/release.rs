@@ -36,7 +36,7 @@ impl Command for ReleaseCommand {
         let options = args.options(&["READ", "WRITE", PERMITS_BACK, "ALL", "IFHELD", "IFTOKEN"])?;
         let id = owner.id(call)?;
         let ended = options.ended(call, &id)?;
-        let left = call.decide(|d| lock::release(d, key, &ended))?;
+        let left = call.put(false, |with| lock::release(with, key, &ended))?;
         Ok(Responder::Integer(left))
     }
 }

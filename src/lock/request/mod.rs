@@ -8,11 +8,11 @@ mod many;
 mod meant;
 mod release;
 mod renew;
+mod short;
 
-pub use acquire::acquire;
 pub use end_holds::end_holds;
 pub use force::force;
 pub use limit::limit;
 pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
-pub use release::release;
 pub use renew::renew;
+pub use short::{acquire, release};

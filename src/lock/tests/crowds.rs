@@ -320,7 +320,7 @@ fn an_owner_releases_very_many_holds_that_are_told_of_one_by_one() {
             };
             let began = spent();
             for _ in 0..count {
-                s.step(|d| lock::release(d, b"k", &ended)).unwrap();
+                s.asks(|with| lock::release(with, b"k", &ended)).unwrap();
             }
             let spent = spent() - began;
             s.core.check();

@@ -94,7 +94,7 @@ fn a_deadlock_that_shows_only_when_the_first_has_left_is_told_then() {
     let hoards = shell.wait(by("b").permits(1, 4));
     shell.core.check();
     shell
-        .step(|d| {
+        .asks(|with| {
             let ended = crate::lock::Ended {
                 db: 0,
                 owner: b"c",
@@ -103,7 +103,7 @@ fn a_deadlock_that_shows_only_when_the_first_has_left_is_told_then() {
                 count: None,
                 only: None,
             };
-            crate::lock::release(d, b"k", &ended)
+            crate::lock::release(with, b"k", &ended)
         })
         .unwrap();
     assert!(shell.core.queues.get(first).is_none());

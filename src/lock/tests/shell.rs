@@ -82,10 +82,10 @@ impl Shell {
             wait: request.block.map(wait),
         };
         let names: Vec<&[u8]> = request.name.split(' ').map(str::as_bytes).collect();
-        self.request(|d| match names[..] {
-            [name] => lock::acquire(d, name, &ask),
-            _ => lock::acquire_many(d, &names, &ask),
-        })
+        match names[..] {
+            [name] => self.asks(|with| lock::acquire(with, name, &ask)),
+            _ => self.request(|d| lock::acquire_many(d, &names, &ask)),
+        }
     }
 
     /// Acquires a lock that is to be had now; its token.
@@ -137,7 +137,7 @@ impl Shell {
             count: (!all).then_some(1),
             only: None,
         };
-        self.step(|d| lock::release(d, &at.name, &ended))
+        self.asks(|with| lock::release(with, &at.name, &ended))
     }
 
     pub fn release(&mut self, owner: &str) -> Result<i64, Refusal> {
@@ -325,6 +325,12 @@ impl Shell {
     pub fn step<T>(&mut self, act: impl FnOnce(&mut Decision<'_>) -> T) -> T {
         self.run(Occasion::Command);
         self.decider().decide(act)
+    }
+
+    /// The same for one that comes to one decision or none.
+    pub fn asks<T>(&mut self, act: impl FnOnce(&mut Decider<'_>) -> T) -> T {
+        self.run(Occasion::Command);
+        act(&mut self.decider())
     }
 
     /// As CANCEL, which hands nothing on by itself.

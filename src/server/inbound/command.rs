@@ -291,9 +291,9 @@ impl<'a> CommandCall<'a> {
         &self,
         keys: &[&[u8]],
         ask: &Ask<'_>,
-        run: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
+        run: impl FnOnce(&mut Decider<'_>) -> Result<Verdict, Refusal>,
     ) -> Result<Responder, Error> {
-        let verdict = self.put(ask.wait.is_some(), |with| with.request(run))?;
+        let verdict = self.put(ask.wait.is_some(), run)?;
         if ask.watch || ask.notify.is_some() {
             self.watches();
         }
@@ -316,8 +316,9 @@ impl<'a> CommandCall<'a> {
         })
     }
 
-    /// `waits`: the request may come to wait, for which both clocks are read.
-    fn put<T>(
+    /// Lets the core decide, and sends the notices. `waits`: the request may come to wait, for
+    /// which both clocks are read.
+    pub fn put<T>(
         &self,
         waits: bool,
         run: impl FnOnce(&mut Decider<'_>) -> Result<T, Refusal>,

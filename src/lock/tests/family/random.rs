@@ -82,6 +82,24 @@ fn it_does_so_where_it_is_not_told() {
         observes_all: false,
         ..RULES
     };
+    run_where_it_is_not_told(rules);
+}
+
+/// Where nobody gets events either, plain locks go the short way as far as they can.
+#[test]
+fn it_does_so_by_the_short_way() {
+    let rules = Rules {
+        emits_events: false,
+        ..RULES
+    };
+    run_all(rules);
+    run_where_it_is_not_told(Rules {
+        observes_all: false,
+        ..rules
+    });
+}
+
+fn run_where_it_is_not_told(rules: Rules) {
     run_each(rules, |ops| {
         let mut run = Run::new(rules);
         let can_be_seen = |op: &&Op| {

@@ -77,7 +77,7 @@ impl Shell {
             }),
         };
         match names[..] {
-            [name] => self.request(|d| lock::acquire(d, name, &ask)),
+            [name] => self.asks(|with| lock::acquire(with, name, &ask)),
             _ => self.request(|d| lock::acquire_many(d, &names, &ask)),
         }
     }
@@ -97,7 +97,7 @@ impl Shell {
             count: by,
             only,
         };
-        self.step(|d| lock::release(d, name.as_bytes(), &ended))
+        self.asks(|with| lock::release(with, name.as_bytes(), &ended))
     }
 
     pub fn release_many(

@@ -66,7 +66,7 @@ fn release_by(s: &mut Shell, owner: &str, by: u64) -> i64 {
         count: Some(1),
         only: None,
     };
-    s.step(|d| lock::release(d, b"k", &ended)).unwrap()
+    s.asks(|with| lock::release(with, b"k", &ended)).unwrap()
 }
 
 fn cancel(s: &mut Shell, owner: &str, mode: Option<Mode>) -> i64 {
