@@ -254,6 +254,13 @@ impl Keyspace for Memory {
                 let taken = self.keys.insert(key.clone(), value);
                 assert!(taken.is_none(), "took a lock that was not free: {key:?}");
             }
+            Write::HandOver { from, to, at } => {
+                let (fields, end) = self.hash(key);
+                let held = Fields::from([(from.to_vec(), b"1".to_vec())]);
+                assert_eq!(*fields, held, "hands over what it does not hold: {key:?}");
+                *fields = Fields::from([(to.to_vec(), b"1".to_vec())]);
+                *end = Some(*at);
+            }
             Write::Count {
                 owner,
                 mode,

@@ -15,6 +15,9 @@ pub enum Write {
         holds: i64,
         at: WallMs,
     },
+    /// The plain lock that `from` holds once becomes `to`'s: HSET key to 1, HDEL key from,
+    /// PEXPIREAT key at.
+    HandOver { from: Owner, to: Owner, at: WallMs },
     /// `owner` now has `holds` holds in this mode, `by` more than before. In a
     /// plain lock and for readers the field is `owner`, for a writer
     /// `owner:write`. HSET key field holds.

@@ -170,7 +170,7 @@ fn the_aof_holds_plain_commands_each_decision_as_one() {
     let mut waiter = Waiter::with(&server, "job bob 60000 BLOCK 0");
     client.int("RLOCK.RELEASE job alice");
     waiter.token();
-    let handed_over = ["DEL job; HSET job bob 1; PEXPIREAT job DEADLINE"];
+    let handed_over = ["HSET job bob 1; HDEL job alice; PEXPIREAT job DEADLINE"];
     assert_eq!(since(&mut client), handed_over);
 
     // The server's own cycle would write the end of the lease by itself.

@@ -8,6 +8,7 @@ use std::ops::Bound;
 
 use crate::lock::ask::Want;
 use crate::lock::queue::Rank;
+use crate::lock::table::Entry;
 use crate::lock::{Core, Key, Link, Mode, Now, Owner, WaiterId};
 
 /// So many steps a search takes before it is asked whether anybody waits for the one who asks,
@@ -29,6 +30,9 @@ pub fn closes_a_cycle(core: &Core, id: WaiterId, now: Now) -> Found {
     let Some(waiter) = core.queues.get(id) else {
         return Ok(None);
     };
+    if closes_none(core, &waiter.keys) {
+        return Ok(None);
+    }
     // Only at the end of a queue has it nobody behind it.
     let last = |key: &Key| {
         let last = core.queues.line(key).queue.last();
@@ -40,6 +44,16 @@ pub fn closes_a_cycle(core: &Core, id: WaiterId, now: Now) -> Found {
     }
     let mut hoards = waiter.keys.iter().filter_map(|key| hoarded(core, key));
     Ok(hoards.find_map(|(newest, cycle)| (newest == id).then_some(cycle)))
+}
+
+/// As nearly always, for a request for one plain lock: its holder waits for nothing, nor do those
+/// who stand in its queue wait for anything else.
+fn closes_none(core: &Core, keys: &[Key]) -> bool {
+    let [key] = keys else { return false };
+    let entry = core.locks.get(key).filter(|entry| entry.shared().is_none());
+    let holder = entry.and_then(Entry::plain);
+    let waits = |owner: &Owner| core.queues.ids_of(owner).next().is_some();
+    holder.is_some_and(|hold| !waits(&hold.owner)) && core.queues.line(key).is_plain()
 }
 
 pub fn is_in_cycle(core: &Core, owner: &Owner, now: Now) -> Result<bool, TooFar> {

@@ -95,7 +95,7 @@ fn granted(d: &mut Decision<'_>, id: WaiterId, waiter: Waiter, (token, keys): Gi
     let waited = d.now.mono.since(waiter.since);
     d.core.counters.waits.add(waited, d.now.wall_ms());
     for (key, _) in &keys {
-        subscribers::passed(d, key, waiter.want.mode.is_read_write());
+        subscribers::passed(d.core, d.out, key, waiter.want.mode.is_read_write());
     }
     let to = waiter.told_at().cloned();
     // The reply to the request that is decided leaves with the decision.

@@ -65,6 +65,11 @@ impl Line {
         usize::try_from(count) == Ok(self.queue.len())
     }
 
+    /// None of their owners waits elsewhere, or holds what others here wait for.
+    pub fn is_plain(&self) -> bool {
+        self.entangled.is_empty() && self.hoarders.is_empty()
+    }
+
     pub fn first(&self) -> Option<(&Rank, WaiterId)> {
         self.queue.first()
     }

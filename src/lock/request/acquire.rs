@@ -26,9 +26,9 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
             let want = Want::of(ask);
             let token = grant::give(d, &key, &want, how, look, None)?;
             if how == GrantKind::Join {
-                subscribers::passed(d, &key, ask.mode.is_read_write());
+                subscribers::passed(d.core, d.out, &key, ask.mode.is_read_write());
             }
-            waiting::forget_place(d, std::slice::from_ref(&key), ask);
+            waiting::forget_place(d.core, d.now, std::slice::from_ref(&key), ask);
             Ok(Verdict::Granted(token))
         }
         None if how.is_none() && modes::is_half(d.core, &key) => Err(Refusal::Migrating { key }),

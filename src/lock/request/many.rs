@@ -55,7 +55,7 @@ pub fn acquire_many(
     };
     match taken? {
         Some(token) => {
-            waiting::forget_place(d, &keys, ask);
+            waiting::forget_place(d.core, d.now, &keys, ask);
             Ok(Verdict::Granted(token))
         }
         None => waiting::wait_for(d, keys, ask, false),

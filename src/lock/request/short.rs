@@ -1,5 +1,5 @@
 //! The short way: a plain lock of which nothing else is to be known is acquired while it is
-//! free, and released by the owner that holds it once.
+//! free, released by the owner that holds it once, and handed to a plain request that is next.
 //!
 //! These are most requests, and for them a decision comes to a look, a write and a record, so
 //! nothing else of one is begun. Each "no" comes before the first write, and leaves the request to
@@ -7,12 +7,15 @@
 //! been here. What is done here the long way would do in the same order.
 
 use super::{acquire as long_acquire, release as long_release};
-use crate::lock::ask::{Ask, Ended, Only, Verdict};
-use crate::lock::head;
+use crate::lock::ask::{Ask, Ended, Only, Share, Verdict, Want};
+use crate::lock::head::{self, Next};
+use crate::lock::in_flight::Grant;
+use crate::lock::queue::Waiter;
 use crate::lock::table::{Begun, Hold};
+use crate::lock::{leaving, subscribers, waiting};
 use crate::lock::{
-    Core, Counter, Decider, Event, Key, Kind, Look, Mode, Notice, Owner, Refusal, Token,
-    WakeTarget, Write,
+    Act, Core, Counter, Decider, Event, Key, Keyspace, Kind, Look, Mode, Notice, Now, Outcome,
+    Owner, Refusal, Token, WaiterId, WakeTarget, WallMs, Write,
 };
 
 /// ACQUIRE, by the shortest way.
@@ -25,34 +28,32 @@ pub fn acquire(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ver
 
 /// RELEASE, by the shortest way: how many holds are left.
 pub fn release(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Result<i64, Refusal> {
-    match free(with, name, ended) {
+    match give_up(with, name, ended) {
         Some(()) => Ok(0),
         None => with.decide(|d| long_release::release(d, name, ended)),
     }
 }
 
-/// Nothing is due, was heard or is half done, and nobody gets events.
-fn is_quiet(core: &Core) -> bool {
+/// Nothing is due, was heard or is half done, nobody gets events, and no slot is on its way.
+fn is_quiet(core: &Core, ks: &dyn Keyspace) -> bool {
     let is_busy = core.has_due() || core.any_half_done() || core.any_to_let_go();
-    !is_busy && !core.rules.emits_events
+    !is_busy && !core.rules.emits_events && !ks.in_cluster()
 }
 
 /// Takes a free lock of which nothing is known, and which has no counter.
 fn take(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Option<Token> {
     let Decider { core, ks, now, .. } = with;
     let is_plain = ask.mode == Mode::Exclusive && ask.notify.is_none() && !ask.watch;
-    let rules = &core.rules;
-    let is_allowed = rules.grants_in.is_none() && !rules.counts && !ks.in_cluster();
-    if !is_plain || !is_allowed || !is_quiet(core) || core.locks.contains(ask.db, name) {
+    let is_known = || core.locks.contains(ask.db, name);
+    if !is_plain || core.rules.grants_in.is_some() || !is_quiet(core, *ks) || is_known() {
         return None;
     }
     let key = Key::new(ask.db, name);
     let is_free = !head::is_waited_for(core, &key) && ks.look(&key, ask.owner) == Look::FREE;
-    if !is_free || ks.counter(&key) != Counter::Absent {
+    if !is_free {
         return None;
     }
-    let token = core.tokens.next(*now, core.tokens.before(&key))?;
-    core.tokens.given(&key, token);
+    let token = next_token(core, *ks, *now, &key)?;
     let at = now.deadline(ask.lease);
     let owner = Owner::from(ask.owner);
     let take = Write::Take {
@@ -61,23 +62,20 @@ fn take(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Option<Token> {
         at,
     };
     ks.write(&key, &take);
-    let since = now.wall;
     let hold = Hold {
-        begun: Some(Begun { token, since }),
         client: ask.client,
         ..Hold::found(owner)
     };
-    core.locks.set_plain(&key, hold, Some(at));
-    core.subscribers.count_grant(&key);
-    core.counters.event(Event::Acquired);
+    begins(core, *now, &key, (hold, token, at));
+    waiting::forget_place(core, *now, std::slice::from_ref(&key), ask);
     Some(token)
 }
 
-/// Frees a lock that its owner holds once, and that nobody waits for in the queue.
-fn free(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Option<()> {
+/// A plain lock that its owner holds once is free, or the next one's.
+fn give_up(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Option<()> {
     let Decider { core, ks, now, out } = with;
     let is_plain = ended.mode == Mode::Exclusive && !matches!(ended.only, Some(Only::Token(_)));
-    if !is_plain || ks.in_cluster() || !is_quiet(core) {
+    if !is_plain || !is_quiet(core, *ks) {
         return None;
     }
     let entry = core.locks.by_name(ended.db, name)?;
@@ -85,13 +83,21 @@ fn free(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Option<()> {
         return None;
     }
     let key = core.locks.key(ended.db, name);
-    if head::is_waited_for(core, &key) {
+    let next = match head::next(core, &key) {
+        None => None,
+        Some(Next::Waiter(id)) => Some((id, core.queues.get(id)?)),
+        Some(Next::Subscribers) => return None,
+    };
+    if next.is_some_and(|(_, waiter)| !can_be_next(core, *now, waiter)) {
         return None;
     }
-    let known = entry.beside(Some(ended.owner));
-    let found = ks.look_with_hint(&key, ended.owner, known);
+    let found = ks.look_with_hint(&key, ended.owner, entry.beside(Some(ended.owner)));
     if found.kind != Kind::Plain || found.holds != 1 {
         return None;
+    }
+    let next = next.map(|(id, _)| id);
+    if let Some(id) = next {
+        return hand_over(with, &key, ended.owner, id);
     }
     ks.write(&key, &Write::Delete);
     core.counters.event(Event::Released);
@@ -100,4 +106,78 @@ fn free(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Option<()> {
     let target = WakeTarget::One;
     out.push(Notice::Wake { key, target });
     Some(())
+}
+
+/// Whether nothing follows from its grant but the reply to its client, which is blocked: its owner
+/// waits for nothing else.
+fn can_be_next(core: &Core, now: Now, waiter: &Waiter) -> bool {
+    let want = &waiter.want;
+    let is_plain = (want.mode, want.share) == (Mode::Exclusive, Share::HOLD)
+        && want.binding().is_empty()
+        && !waiter.is_many()
+        && !waiter.is_late(now);
+    is_plain && core.queues.ids_of(&want.owner).nth(1).is_none()
+}
+
+/// The lock goes from its owner to the first who waits.
+fn hand_over(with: &mut Decider<'_>, key: &Key, from: &[u8], id: WaiterId) -> Option<()> {
+    let Decider { core, ks, now, out } = with;
+    let Want {
+        owner,
+        client,
+        lease,
+        ..
+    } = &core.queues.get(id)?.want;
+    let (owner, client, lease) = (owner.clone(), *client, *lease);
+    let act = Act::Acquire(std::slice::from_ref(key));
+    let may = client.is_none_or(|client| ks.may(client, act));
+    if !may || *owner == *from {
+        return None;
+    }
+    let token = next_token(core, *ks, *now, key)?;
+    let at = now.deadline(lease);
+    let hand_over = Write::HandOver {
+        from: Owner::from(from),
+        to: owner.clone(),
+        at,
+    };
+    ks.write(key, &hand_over);
+    core.counters.event(Event::Released);
+    let gone = leaving::dequeue(core, id)?;
+    let waited = now.mono.since(gone.waiter.since);
+    core.counters.waits.add(waited, now.wall_ms());
+    let hold = Hold {
+        client,
+        ..Hold::found(owner)
+    };
+    begins(core, *now, key, (hold, token, at));
+    core.count_over(*now);
+    subscribers::passed(core, out, key, false);
+    let grant = Grant::new(vec![(key.clone(), token)], gone.waiter.want);
+    core.in_flight.grants.insert(id, grant);
+    out.push(Notice::Answer {
+        waiter: id,
+        to: None,
+        outcome: Outcome::Granted(token),
+    });
+    Some(())
+}
+
+/// The token of a lock that has no counter and needs none.
+fn next_token(core: &mut Core, ks: &mut dyn Keyspace, now: Now, key: &Key) -> Option<Token> {
+    if core.rules.counts || ks.counter(key) != Counter::Absent {
+        return None;
+    }
+    let token = core.tokens.next(now, core.tokens.before(key))?;
+    core.tokens.given(key, token);
+    Some(token)
+}
+
+/// A hold has begun that ends then.
+fn begins(core: &mut Core, now: Now, key: &Key, (hold, token, at): (Hold, Token, WallMs)) {
+    let since = now.wall;
+    let begun = Some(Begun { token, since });
+    core.locks.set_plain(key, Hold { begun, ..hold }, Some(at));
+    core.subscribers.count_grant(key);
+    core.counters.event(Event::Acquired);
 }

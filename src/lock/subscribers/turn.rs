@@ -17,7 +17,9 @@ use super::state::Place;
 use crate::lock::counters::Counters;
 use crate::lock::head::{self, Next};
 use crate::lock::queue::Rank;
-use crate::lock::{reconcile, Core, Decision, Key, Kind, Mode, Notice, WaiterId, WakeTarget};
+use crate::lock::{
+    reconcile, Core, Decision, Key, Kind, Mode, Notice, Notices, WaiterId, WakeTarget,
+};
 
 /// At most so many grants go before a place.
 const NEAREST: usize = 4;
@@ -129,13 +131,13 @@ pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
 
 /// The key went to the next without being free: is there anybody who would have
 /// liked to find it so?
-pub fn passed(d: &mut Decision<'_>, key: &Key, shared: bool) {
-    if d.core.rules.redisson_yield_us.is_none() || d.core.subscribers.are_served(key) {
+pub fn passed(core: &mut Core, out: &mut Notices, key: &Key, shared: bool) {
+    if core.rules.redisson_yield_us.is_none() || core.subscribers.are_served(key) {
         return;
     }
-    if d.core.locks.passes(key, ASKS_ONE_IN) {
+    if core.locks.passes(key, ASKS_ONE_IN) {
         let key = key.clone();
-        d.out.push(Notice::WhoListens { key, shared });
+        out.push(Notice::WhoListens { key, shared });
     }
 }
 

@@ -28,6 +28,7 @@ mod server;
 mod sessions;
 mod shared;
 mod shell;
+mod short;
 mod stock;
 mod time;
 mod tokens;

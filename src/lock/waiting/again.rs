@@ -2,7 +2,7 @@
 
 use crate::lock::ask::{Ask, Once, Share};
 use crate::lock::queue::Waiter;
-use crate::lock::{Core, Decision, Key, Mode, Outcome, Refusal, WaiterId};
+use crate::lock::{Core, Decision, Key, Mode, Now, Outcome, Refusal, WaiterId};
 
 /// The foremost request of an owner for these very keys, in this mode, for as much.
 pub fn same_request(
@@ -21,10 +21,10 @@ pub fn same_request(
 
 /// A request is granted at once: if it was sent before, it needs the place no more that
 /// was kept for it.
-pub fn forget_place(d: &mut Decision<'_>, keys: &[Key], ask: &Ask<'_>) {
+pub fn forget_place(core: &mut Core, now: Now, keys: &[Key], ask: &Ask<'_>) {
     if ask.once == Once::IsTheSame {
-        let kept = d.core.queues.kept();
-        kept.take(keys, ask.owner, (ask.mode, ask.share), d.now);
+        let kept = core.queues.kept();
+        kept.take(keys, ask.owner, (ask.mode, ask.share), now);
     }
 }
 

@@ -59,6 +59,7 @@ pub fn send(to: &Replication<'_>, given: FirstArgs<'_>, notices: &mut Notices) -
 fn emit_for(to: &Replication<'_>, given: FirstArgs<'_>, key: &Key, write: &Write) {
     let events: &[KeyspaceEvent] = match write {
         Write::Take { .. } => &[HSET, EXPIRE],
+        Write::HandOver { .. } => &[HSET, HDEL, EXPIRE],
         Write::Count { holds, by, .. } if holds == by => &[HSET],
         Write::Count { .. } => &[HINCRBY],
         Write::Drop { .. } => &[HDEL],

@@ -22,6 +22,7 @@ impl Writer<'_, '_> {
     pub fn carry_out(self, key: &Key, write: &Write) -> Option<bool> {
         match write {
             Write::Take { owner, holds, at } => self.take(key, owner, *holds, *at),
+            Write::HandOver { from, to, at } => self.hand_over(key, [from, to], *at),
             Write::Count {
                 owner, mode, holds, ..
             } => self.count(key, owner, *mode, *holds),
@@ -47,6 +48,18 @@ impl Writer<'_, '_> {
         };
         let open = open_to_take(self.keys, self.to, key)?;
         set_field(open, self.to, &owner, holds)?;
+        expire_at(open, self.to, at)
+    }
+
+    fn hand_over(self, key: &Key, [from, to]: [&[u8]; 2], at: WallMs) -> Option<bool> {
+        let (from, to) = (self.keys.given.text(from)?, self.keys.given.text(to)?);
+        let one = &self.to.shell.server.one;
+        let open = self.keys.open(key).filter(|open| open.is(Type::Hash))?;
+        open.replace_field(&from, &to, one)?;
+        self.to
+            .send(To::Everybody, c"HSET", [&open.name, &to, one], None)?;
+        self.to
+            .send(To::Everybody, c"HDEL", [&open.name, &from], None)?;
         expire_at(open, self.to, at)
     }
 

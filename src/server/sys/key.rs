@@ -224,8 +224,6 @@ impl<'a> OpenKey<'a> {
             (None, None) => return Some(()),
             (Some(_), _) => return None,
         }
-        // What the server means by REDISMODULE_HASH_DELETE.
-        let delete = ptr::without_provenance_mut::<raw::RedisModuleString>(1);
         let call = api!(RedisModule_HashSet)?;
         // SAFETY: the key is open, one that is not open for writing refuses; it holds a
         // hash or nothing; a field and its value, ended by NULL.
@@ -234,13 +232,39 @@ impl<'a> OpenKey<'a> {
                 self.as_ptr(),
                 raw::REDISMODULE_HASH_NONE as c_int,
                 name.as_ptr(),
-                value.map_or(delete, Text::as_ptr),
+                value.map_or(DELETE_FIELD, Text::as_ptr),
+                ptr::null_mut::<c_void>(),
+            )
+        };
+        Some(())
+    }
+
+    /// One field of the hash that is there goes, and another one comes. `None`: something else
+    /// is there.
+    pub fn replace_field(&self, old: &Text<'_>, new: &Text<'_>, value: &Text<'_>) -> Option<()> {
+        if !self.is(Type::Hash) {
+            return None;
+        }
+        let call = api!(RedisModule_HashSet)?;
+        // SAFETY: as in `set_field`, for two fields. The new one comes first, so that the hash is
+        // never empty.
+        unsafe {
+            call(
+                self.as_ptr(),
+                raw::REDISMODULE_HASH_NONE as c_int,
+                new.as_ptr(),
+                value.as_ptr(),
+                old.as_ptr(),
+                DELETE_FIELD,
                 ptr::null_mut::<c_void>(),
             )
         };
         Some(())
     }
 }
+
+/// What the server means by REDISMODULE_HASH_DELETE.
+const DELETE_FIELD: *mut raw::RedisModuleString = ptr::without_provenance_mut(1);
 
 impl Drop for OpenKey<'_> {
     fn drop(&mut self) {
