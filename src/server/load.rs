@@ -1,6 +1,6 @@
 //! Loading and unloading.
 
-use redis_module::{ContextFlags, RedisString};
+use redis_module::{ContextFlags, RedisString, RedisValue};
 
 use super::inbound;
 use super::outbound::{records, replication};
@@ -116,5 +116,23 @@ fn forbids_unload(shell: &ServerShell, ctx: Ctx<'_>) -> Option<&'static str> {
         return Some("it is at work");
     }
     let waits = (!shell.clients.none_waits()).then_some("a client waits");
-    shell.alarm.awaits().or(waits)
+    let named = || {
+        let why = "rules of a user name its commands, and servers crash that look for them then: \
+                   take them away first (ACL SETUSER name nocommands ...)";
+        is_named_in_rules(ctx).then_some(why)
+    };
+    shell.alarm.awaits().or(waits).or_else(named)
+}
+
+/// Whether the rules of some user name a command of ours, as `+rlock.acquire` does. Redis 7.2
+/// and newer and Valkey 8.0 look each such command up when a module is gone, and crash.
+fn is_named_in_rules(ctx: Ctx<'_>) -> bool {
+    let Some(RedisValue::Array(users)) = sys::ask(ctx, "ACL", &[b"LIST"]) else {
+        return false;
+    };
+    let names = |rules: &[u8]| {
+        let mut rules = rules.split(|byte| matches!(byte, b' ' | b'(' | b')'));
+        rules.any(|rule| rule.starts_with(b"+rlock.") || rule.starts_with(b"-rlock."))
+    };
+    users.iter().filter_map(sys::bytes).any(names)
 }

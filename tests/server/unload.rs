@@ -65,6 +65,34 @@ fn it_is_not_unloaded_in_a_transaction_whose_next_command_is_its_own() {
     server.alive();
 }
 
+/// Redis 7.2 and newer and Valkey 8.0 crash when it goes while a rule names its commands.
+#[test]
+fn it_is_not_unloaded_while_the_rules_of_a_user_name_its_commands() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for rules in [
+        "+rlock.acquire",
+        "+@all -rlock.top",
+        "+get (+rlock.release ~k)",
+    ] {
+        let user = [&["ACL", "SETUSER", "bob", "reset"][..], &words(rules)].concat();
+        control.ok(&user);
+        assert_eq!(control.code("MODULE UNLOAD rlock"), "ERR", "{rules}");
+        server.alive();
+    }
+    control.ok("ACL SETUSER bob reset +@all");
+    control.unload_module();
+    server.alive();
+}
+
+/// The rules of a user; those in brackets are one.
+fn words(rules: &str) -> Vec<&str> {
+    match rules.split_once(" (") {
+        Some((first, _)) => vec![first, &rules[first.len() + 1..]],
+        None => rules.split(' ').collect(),
+    }
+}
+
 #[test]
 fn the_module_is_unloaded_and_loaded_again_between_locks() {
     let server = Server::start();
