@@ -18,7 +18,7 @@ pub fn closed(d: &mut Decision<'_>, client: ClientId, keys: usize) -> usize {
         if !ended.is_empty() {
             request::end_holds(d, key, owner, look, &ended);
         }
-        watchdog::on_released(d, key, owner, unbound, Some(client));
+        watchdog::on_released(d.core, d.out, key, owner, unbound, Some(client));
     });
     keys.saturating_sub(most).saturating_add(ended)
 }

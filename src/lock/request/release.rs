@@ -49,7 +49,7 @@ pub fn release_one(
         for hold in d.free(key, Event::Released, WakeTarget::One) {
             let owner = hold.owner.clone();
             let released = watchdog::unbind(d.core, key, hold);
-            watchdog::on_released(d, key, &owner, released, ended.client);
+            watchdog::on_released(d.core, d.out, key, &owner, released, ended.client);
         }
         return Ok(0);
     }
@@ -63,7 +63,7 @@ pub fn release_one(
     });
     settle_grants(d, key, &owner, &released);
     end_holds(d, key, &owner, look, &[(ended.mode, by)]);
-    watchdog::on_released(d, key, &owner, released, ended.client);
+    watchdog::on_released(d.core, d.out, key, &owner, released, ended.client);
     Ok(holds.saturating_sub(by))
 }
 

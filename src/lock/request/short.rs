@@ -12,10 +12,10 @@ use crate::lock::head::{self, Next};
 use crate::lock::in_flight::Grant;
 use crate::lock::queue::Waiter;
 use crate::lock::table::{Begun, Hold};
-use crate::lock::{leaving, subscribers, waiting};
+use crate::lock::{leaving, subscribers, waiting, watchdog};
 use crate::lock::{
-    Act, Core, Counter, Decider, Event, Key, Keyspace, Kind, Look, Mode, Notice, Now, Outcome,
-    Owner, Refusal, Token, WaiterId, WakeTarget, WallMs, Write,
+    Act, ClientId, Core, Counter, Decider, Event, Key, Keyspace, Kind, Look, Mode, Notice, Notices,
+    Now, Outcome, Owner, Refusal, Token, WaiterId, WakeTarget, WallMs, Write,
 };
 
 /// ACQUIRE, by the shortest way.
@@ -43,9 +43,10 @@ fn is_quiet(core: &Core, ks: &dyn Keyspace) -> bool {
 /// Takes a free lock of which nothing is known, and which has no counter.
 fn take(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Option<Token> {
     let Decider { core, ks, now, .. } = with;
-    let is_plain = ask.mode == Mode::Exclusive && ask.notify.is_none() && !ask.watch;
     let is_known = || core.locks.contains(ask.db, name);
-    if !is_plain || core.rules.grants_in.is_some() || !is_quiet(core, *ks) || is_known() {
+    let is_refused = core.rules.grants_in.is_some()
+        || ask.notify.is_some_and(|address| core.sessions.has(address));
+    if ask.mode != Mode::Exclusive || is_refused || !is_quiet(core, *ks) || is_known() {
         return None;
     }
     let key = Key::new(ask.db, name);
@@ -54,19 +55,15 @@ fn take(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Option<Token> {
         return None;
     }
     let token = next_token(core, *ks, *now, &key)?;
-    let at = now.deadline(ask.lease);
-    let owner = Owner::from(ask.owner);
+    let want = Want::of(ask);
+    let at = now.deadline(want.lease);
     let take = Write::Take {
-        owner: owner.clone(),
+        owner: want.owner.clone(),
         holds: 1,
         at,
     };
     ks.write(&key, &take);
-    let hold = Hold {
-        client: ask.client,
-        ..Hold::found(owner)
-    };
-    begins(core, *now, &key, (hold, token, at));
+    begins(core, *now, &key, (&want, token, at));
     waiting::forget_place(core, *now, std::slice::from_ref(&key), ask);
     Some(token)
 }
@@ -97,67 +94,58 @@ fn give_up(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Option<()>
     }
     let next = next.map(|(id, _)| id);
     if let Some(id) = next {
-        return hand_over(with, &key, ended.owner, id);
+        return hand_over(with, &key, ended, id);
     }
     ks.write(&key, &Write::Delete);
     core.counters.event(Event::Released);
-    core.locks.forget_holders(&key);
+    ends(core, out, &key, ended.client);
     core.count_over(*now);
     let target = WakeTarget::One;
     out.push(Notice::Wake { key, target });
     Some(())
 }
 
-/// Whether nothing follows from its grant but the reply to its client, which is blocked: its owner
-/// waits for nothing else.
+/// Whether nothing follows from its grant but its reply: its owner waits for nothing else.
 fn can_be_next(core: &Core, now: Now, waiter: &Waiter) -> bool {
     let want = &waiter.want;
-    let is_plain = (want.mode, want.share) == (Mode::Exclusive, Share::HOLD)
-        && want.binding().is_empty()
-        && !waiter.is_many()
-        && !waiter.is_late(now);
-    is_plain && core.queues.ids_of(&want.owner).nth(1).is_none()
+    let asked = (want.mode, want.share);
+    let is_plain = asked == (Mode::Exclusive, Share::HOLD) && !waiter.is_many();
+    is_plain && !waiter.is_late(now) && core.queues.ids_of(&want.owner).nth(1).is_none()
 }
 
 /// The lock goes from its owner to the first who waits.
-fn hand_over(with: &mut Decider<'_>, key: &Key, from: &[u8], id: WaiterId) -> Option<()> {
+fn hand_over(with: &mut Decider<'_>, key: &Key, ended: &Ended<'_>, id: WaiterId) -> Option<()> {
     let Decider { core, ks, now, out } = with;
-    let Want {
-        owner,
-        client,
-        lease,
-        ..
-    } = &core.queues.get(id)?.want;
-    let (owner, client, lease) = (owner.clone(), *client, *lease);
+    let waiter = core.queues.get(id)?;
+    let (want, told_at) = (waiter.want.clone(), waiter.told_at().cloned());
     let act = Act::Acquire(std::slice::from_ref(key));
-    let may = client.is_none_or(|client| ks.may(client, act));
-    if !may || *owner == *from {
+    let may = want.client.is_none_or(|client| ks.may(client, act));
+    let hears = told_at.as_ref().is_none_or(|address| ks.reaches(address));
+    if !may || !hears || *want.owner == *ended.owner {
         return None;
     }
     let token = next_token(core, *ks, *now, key)?;
-    let at = now.deadline(lease);
+    let at = now.deadline(want.lease);
     let hand_over = Write::HandOver {
-        from: Owner::from(from),
-        to: owner.clone(),
+        from: Owner::from(ended.owner),
+        to: want.owner.clone(),
         at,
     };
     ks.write(key, &hand_over);
     core.counters.event(Event::Released);
-    let gone = leaving::dequeue(core, id)?;
-    let waited = now.mono.since(gone.waiter.since);
-    core.counters.waits.add(waited, now.wall_ms());
-    let hold = Hold {
-        client,
-        ..Hold::found(owner)
-    };
-    begins(core, *now, key, (hold, token, at));
+    ends(core, out, key, ended.client);
+    if let Some(gone) = leaving::dequeue(core, id) {
+        let waited = now.mono.since(gone.waiter.since);
+        core.counters.waits.add(waited, now.wall_ms());
+    }
+    begins(core, *now, key, (&want, token, at));
     core.count_over(*now);
     subscribers::passed(core, out, key, false);
-    let grant = Grant::new(vec![(key.clone(), token)], gone.waiter.want);
+    let grant = Grant::new(vec![(key.clone(), token)], want);
     core.in_flight.grants.insert(id, grant);
     out.push(Notice::Answer {
         waiter: id,
-        to: None,
+        to: told_at,
         outcome: Outcome::Granted(token),
     });
     Some(())
@@ -173,11 +161,27 @@ fn next_token(core: &mut Core, ks: &mut dyn Keyspace, now: Now, key: &Key) -> Op
     Some(token)
 }
 
-/// A hold has begun that ends then.
-fn begins(core: &mut Core, now: Now, key: &Key, (hold, token, at): (Hold, Token, WallMs)) {
+/// The first hold of a request has begun, and ends then.
+fn begins(core: &mut Core, now: Now, key: &Key, (want, token, at): (&Want, Token, WallMs)) {
     let since = now.wall;
-    let begun = Some(Begun { token, since });
-    core.locks.set_plain(key, Hold { begun, ..hold }, Some(at));
+    let hold = Hold {
+        begun: Some(Begun { token, since }),
+        client: want.client,
+        ..Hold::found(want.owner.clone())
+    };
+    core.locks.set_plain(key, hold, Some(at));
     core.subscribers.count_grant(key);
     core.counters.event(Event::Acquired);
+    if !want.binding().is_empty() {
+        watchdog::on_acquired(core, key, want, &[], now);
+    }
+}
+
+/// All that was held is over, by this connection's request.
+fn ends(core: &mut Core, out: &mut Notices, key: &Key, by: Option<ClientId>) {
+    for hold in core.locks.forget_holders(key) {
+        let owner = hold.owner.clone();
+        let released = watchdog::unbind(core, key, hold);
+        watchdog::on_released(core, out, key, &owner, released, by);
+    }
 }

@@ -114,12 +114,11 @@ impl Entry {
         self.plain.as_ref().filter(|hold| &*hold.owner == owner)
     }
 
-    /// Nothing is known of it but that this owner holds it until a known moment, bound to no
-    /// connection, and perhaps that it is waited for.
+    /// Nothing is known of it but that this owner holds it until a known moment, and perhaps that
+    /// it is waited for.
     pub fn is_only_held_by(&self, owner: &[u8]) -> bool {
-        let its = self.plain_of(owner);
         let else_known = self.shared.is_some() || self.is_presumed() || self.foreign;
-        its.is_some_and(|hold| hold.watch.is_none()) && self.deadline.is_some() && !else_known
+        self.plain_of(owner).is_some() && self.deadline.is_some() && !else_known
     }
 
     /// What is known of an owner's holds.

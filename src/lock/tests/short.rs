@@ -4,7 +4,7 @@ use super::shell::{answers, by, key, Shell};
 use crate::lock::ask::Only;
 use crate::lock::memory::{counter, Value};
 use crate::lock::{
-    self, Cause, ClientId, Ended, Event, Mode, Note, Notice, Outcome, Refusal, Slot, Token,
+    self, Cause, ClientId, Ended, Event, Mode, Note, Notice, Outcome, Reason, Refusal, Slot, Token,
     Verdict, WakeTarget,
 };
 
@@ -122,18 +122,19 @@ fn the_next_plain_request_is_handed_the_lock_by_it() {
 
 #[test]
 fn who_asks_for_more_than_a_plain_lock_has_the_long_way() {
+    for request in [by("a").read(), by("a").write(), by("a").permits(1, 2)] {
+        let mut s = shell();
+        assert!(!is_short(&mut s, |s| s.get(request)).0, "{request:?}");
+    }
     for request in [
-        by("a").read(),
-        by("a").write(),
-        by("a").permits(1, 2),
+        by("a").once().block(5),
         by("a").watched().from(1),
         by("a").tag("t").from(1),
     ] {
         let mut s = shell();
-        assert!(!is_short(&mut s, |s| s.get(request)).0, "{request:?}");
+        assert!(is_short(&mut s, |s| s.get(request)).0, "{request:?}");
+        s.core.check();
     }
-    let mut s = shell();
-    assert!(is_short(&mut s, |s| s.get(by("a").once().block(5))).0);
 }
 
 #[test]
@@ -217,7 +218,7 @@ fn a_release_that_means_more_has_the_long_way() {
 #[test]
 fn a_hold_that_is_more_than_one_plain_one_has_the_long_way() {
     type Setup = fn(&mut Shell);
-    let setups: [(&str, Setup, Option<i64>); 5] = [
+    let setups: [(&str, Setup, Option<i64>); 4] = [
         (
             "nested",
             |s| {
@@ -225,13 +226,6 @@ fn a_hold_that_is_more_than_one_plain_one_has_the_long_way() {
                 s.get(by("a"));
             },
             Some(1),
-        ),
-        (
-            "watched",
-            |s| {
-                s.get(by("a").watched().from(1));
-            },
-            Some(0),
         ),
         ("found", |s| put(s, "a", 1, 50), Some(0)),
         (
@@ -265,7 +259,7 @@ fn a_hold_that_is_more_than_one_plain_one_has_the_long_way() {
 #[test]
 fn a_next_one_that_is_not_plain_is_granted_by_the_long_way() {
     type Setup = fn(&mut Shell);
-    let setups: [(&str, Setup, &str); 7] = [
+    let setups: [(&str, Setup, &str); 5] = [
         (
             "it reads",
             |s| {
@@ -277,20 +271,6 @@ fn a_next_one_that_is_not_plain_is_granted_by_the_long_way() {
             "it wants a permit",
             |s| {
                 s.wait(by("b").permits(1, 1));
-            },
-            "b",
-        ),
-        (
-            "it is watched",
-            |s| {
-                s.wait(by("b").watched().from(1));
-            },
-            "b",
-        ),
-        (
-            "it is queued",
-            |s| {
-                s.wait(by("b").queue(0).tag("t").from(1));
             },
             "b",
         ),
@@ -362,5 +342,75 @@ fn what_others_did_unheard_is_seen() {
     assert!(!event(Event::Expired));
     s.notes.push(Note::Changed(key(0, "k"), Cause::Unknown));
     s.read_notes();
+    s.core.check();
+}
+
+#[test]
+fn a_hold_that_is_bound_goes_by_it_too() {
+    let mut s = shell();
+    let request = by("a").watched().tag("t").from(1);
+    assert!(is_short(&mut s, |s| s.get(request)).0);
+    assert!(s.core.is_watching() && !s.core.sessions.is_empty());
+    assert_eq!(s.core.watchdogs.count(), 1);
+    s.core.check();
+    let tag = "t".as_bytes().into();
+    let again = s.acquire(by("b").on("l").tag("t").from(1));
+    assert_eq!(again, Err(Refusal::TagInUse { tag }));
+    s.told.clear();
+    // Its own connection knows, another's is told.
+    let by_another = release_by(&mut s, "a", 2);
+    assert_eq!(by_another, (true, Ok(0)));
+    assert!(
+        matches!(&s.told[..], [Notice::Lost(loss), Notice::Wake { .. }]
+        if loss.reason == Reason::Released && loss.address.is_some())
+    );
+    assert!(s.core.sessions.is_empty() && !s.core.is_watching());
+    s.core.check();
+
+    s.get(request);
+    s.told.clear();
+    assert_eq!(release_by(&mut s, "a", 1), (true, Ok(0)));
+    assert!(matches!(s.told[..], [Notice::Wake { .. }]));
+    assert!(s.core.sessions.is_empty() && s.core.is_idle());
+}
+
+fn release_by(s: &mut Shell, owner: &str, client: u64) -> (bool, Result<i64, Refusal>) {
+    let ended = Ended {
+        db: 0,
+        owner: owner.as_bytes(),
+        client: ClientId::new(client),
+        mode: Mode::Exclusive,
+        count: Some(1),
+        only: None,
+    };
+    is_short(s, |s| s.asks(|with| lock::release(with, b"k", &ended)))
+}
+
+#[test]
+fn who_waits_by_messages_is_handed_the_lock_by_it_if_it_hears() {
+    let mut s = shell();
+    s.get(by("a").from(1));
+    let request = by("b").watched().queue(0).tag("t").from(2);
+    let b = s.wait(request);
+    s.told.clear();
+    assert_eq!(release_by(&mut s, "a", 1), (true, Ok(0)));
+    let is_told = |told: &Notice| matches!(told, Notice::Answer { waiter, to: Some(_), outcome: Outcome::Granted(_) } if *waiter == b);
+    assert!(s.told.iter().any(is_told), "{:?}", s.told);
+    assert_eq!(s.core.watchdogs.count(), 1);
+    s.core.check();
+    s.core.confirm(b);
+    // It would be renewed now.
+    s.pass_and_tick(400);
+    assert_eq!(s.held(), Some(("b".to_owned(), 1, Some(1000))));
+
+    let (deaf, next) = (s.wait(by("c").queue(0).tag("u").from(3)), s.wait(by("d")));
+    s.ks.deaf.insert(ClientId::new(3).unwrap());
+    s.told.clear();
+    assert!(
+        !release_by(&mut s, "b", 2).0,
+        "it is passed over by the long way"
+    );
+    let granted = answers(&s.told);
+    assert!(matches!(granted[..], [(id, Outcome::Granted(_))] if id == next && id != deaf));
     s.core.check();
 }

@@ -7,7 +7,9 @@ use super::losses::{Losing, Lost, Why};
 use crate::lock::ask::{Renewal, Want};
 use crate::lock::counters::Counters;
 use crate::lock::table::{Changed, Hold, Taken, Unbound, Watch};
-use crate::lock::{ClientId, Core, Decision, Key, Loss, Mode, Notice, Now, Owner, Reason, WallMs};
+use crate::lock::{
+    ClientId, Core, Decision, Key, Loss, Mode, Notice, Notices, Now, Owner, Reason, WallMs,
+};
 
 /// Changes what is known of a hold that may be watched, and with it the indexes. What is not bound
 /// any more to what it was: that is to be told, or let go.
@@ -266,7 +268,8 @@ pub fn on_forced(d: &mut Decision<'_>, key: &Key, hold: Hold, by: Option<ClientI
 
 /// Holds were released by this connection: others that were to be told of their loss are.
 pub fn on_released(
-    d: &mut Decision<'_>,
+    core: &mut Core,
+    out: &mut Notices,
     key: &Key,
     owner: &Owner,
     released: Unbound,
@@ -276,7 +279,7 @@ pub fn on_released(
         by,
         ..Why::lost(Reason::Released)
     };
-    tell(d, key, owner, released, why);
+    tell_of(core, out, key, owner, (released, why));
 }
 
 /// The owner's holds in this mode are lost, others of its are not.
@@ -290,6 +293,16 @@ pub fn on_lost_in(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, re
 /// The loss of these holds is told: to each address, and, by their close, to the connections
 /// that watched some of them and have given none.
 pub fn tell(d: &mut Decision<'_>, key: &Key, owner: &Owner, lost: Unbound, why: Why) {
+    tell_of(d.core, d.out, key, owner, (lost, why));
+}
+
+fn tell_of(
+    core: &mut Core,
+    out: &mut Notices,
+    key: &Key,
+    owner: &Owner,
+    (lost, why): (Unbound, Why),
+) {
     let is_bound = |taken: &Taken| taken.bound_to().next().is_some();
     if !lost.all().any(is_bound) {
         return;
@@ -297,19 +310,19 @@ pub fn tell(d: &mut Decision<'_>, key: &Key, owner: &Owner, lost: Unbound, why: 
     let mut losing = Losing::new(key, owner, lost, why);
     let closes = losing.closes();
     if losing.are_many() {
-        closes.into_iter().for_each(|loss| notice(d, loss));
-        d.core.losses.put(losing);
+        closes.into_iter().for_each(|loss| notice(core, out, loss));
+        core.losses.put(losing);
         return;
     }
     while let Some(lost) = losing.next() {
-        tell_one(d, lost);
+        tell_one(core, out, lost);
     }
-    closes.into_iter().for_each(|loss| notice(d, loss));
+    closes.into_iter().for_each(|loss| notice(core, out, loss));
 }
 
-fn notice(d: &mut Decision<'_>, loss: Loss) {
-    d.core.counters.lost(loss.reason);
-    d.out.push(Notice::Lost(loss));
+fn notice(core: &mut Core, out: &mut Notices, loss: Loss) {
+    core.counters.lost(loss.reason);
+    out.push(Notice::Lost(loss));
 }
 
 /// Some of very many are told of: so many.
@@ -318,16 +331,16 @@ pub fn tell_some(d: &mut Decision<'_>, most: usize) {
         let Some(lost) = d.core.losses.next() else {
             return;
         };
-        tell_one(d, lost);
+        tell_one(d.core, d.out, lost);
     }
 }
 
-fn tell_one(d: &mut Decision<'_>, lost: Lost) {
+fn tell_one(core: &mut Core, out: &mut Notices, lost: Lost) {
     if let Some(address) = &lost.address {
-        d.core.sessions.remove_hold(address);
+        core.sessions.remove_hold(address);
     }
     if let Some(loss) = lost.loss {
-        notice(d, loss);
+        notice(core, out, loss);
     }
 }
 
