@@ -1,7 +1,7 @@
 //! The short way: which requests go by it, and that all others have the long way.
 
 use super::shell::{answers, by, key, Shell};
-use crate::lock::ask::Only;
+use crate::lock::ask::{Ask, Once, Only, Share};
 use crate::lock::memory::{counter, Value};
 use crate::lock::{
     self, Cause, ClientId, Ended, Event, Mode, Note, Notice, Outcome, Reason, Refusal, Slot, Token,
@@ -137,6 +137,23 @@ fn who_asks_for_more_than_a_plain_lock_has_the_long_way() {
     }
 }
 
+/// ACQUIRE k a 1000, before anything that is due.
+fn acquire_at_once(s: &mut Shell) -> Result<Verdict, Refusal> {
+    let ask = Ask {
+        db: 0,
+        owner: b"a",
+        client: None,
+        mode: Mode::Exclusive,
+        share: Share::HOLD,
+        lease: 1000,
+        once: Once::Nests,
+        watch: false,
+        notify: None,
+        wait: None,
+    };
+    lock::acquire(&mut s.decider(), b"k", &ask)
+}
+
 #[test]
 fn a_lock_of_which_anything_is_known_has_the_long_way() {
     let k = key(0, "k");
@@ -171,8 +188,11 @@ fn a_lock_of_which_anything_is_known_has_the_long_way() {
     for (what, setup) in setups {
         let mut s = shell();
         setup(&mut s);
-        let (short, token) = is_short(&mut s, |s| s.get(by("a")));
+        let (short, verdict) = is_short(&mut s, acquire_at_once);
         assert!(!short, "{what}");
+        let Ok(Verdict::Granted(token)) = verdict else {
+            panic!("{what}: {verdict:?}");
+        };
         if what == "it has a counter" {
             assert_eq!(s.ks.keys[&counter(&k)].0, Value::Number(token.0));
         }
