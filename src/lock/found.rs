@@ -80,6 +80,13 @@ pub enum Kind {
     Foreign(Foreign),
 }
 
+impl Kind {
+    /// A lock that several may hold.
+    pub fn is_for_several(self) -> bool {
+        matches!(self, Self::ReadWrite(_) | Self::Permits(_))
+    }
+}
+
 /// Why a key is no lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {

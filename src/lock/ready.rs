@@ -17,8 +17,7 @@ pub fn look_to_release(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
 }
 
 fn with_due(d: &mut Decision<'_>, key: &Key, owner: &[u8], mut look: Look) -> Look {
-    let for_several = matches!(look.kind, Kind::ReadWrite(_) | Kind::Permits(_));
-    if for_several && reconcile::end_leases(d, key) {
+    if look.kind.is_for_several() && reconcile::end_leases(d, key) {
         look = reconcile::read(d, key, owner);
     }
     let one = match head::next(d.core, key) {

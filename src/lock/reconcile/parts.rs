@@ -18,7 +18,7 @@ const KNOWN: usize = 64;
 
 /// A hash in which some field was found that is no hold is no lock while it is there.
 pub fn judge(d: &mut Decision<'_>, key: &Key, found: Look) -> Look {
-    if !matches!(found.kind, Kind::Permits(_) | Kind::ReadWrite(_)) {
+    if !found.kind.is_for_several() {
         d.core.pools.forget(key);
         return found;
     }
@@ -217,7 +217,7 @@ fn look_at_known(d: &mut Decision<'_>, key: &Key, behind: Option<Owner>, dead: &
     for party in &some {
         let owner = &party.hold.owner;
         let found = d.ks.look(key, owner);
-        if !matches!(found.kind, Kind::ReadWrite(_) | Kind::Permits(_)) {
+        if !found.kind.is_for_several() {
             break;
         }
         if !party.has_permits {

@@ -323,11 +323,10 @@ impl Shell {
 
     /// A request, for which the notes are heard before.
     pub fn step<T>(&mut self, act: impl FnOnce(&mut Decision<'_>) -> T) -> T {
-        self.run(Occasion::Command);
-        self.decider().decide(act)
+        self.asks(|with| with.decide(act))
     }
 
-    /// The same for one that comes to one decision or none.
+    /// The same for one decision or none.
     pub fn asks<T>(&mut self, act: impl FnOnce(&mut Decider<'_>) -> T) -> T {
         self.run(Occasion::Command);
         act(&mut self.decider())
@@ -335,8 +334,7 @@ impl Shell {
 
     /// As CANCEL, which hands nothing on by itself.
     pub fn note<T>(&mut self, act: impl FnOnce(&mut Decision<'_>) -> T) -> T {
-        self.run(Occasion::Command);
-        self.decider().note(act)
+        self.asks(|with| with.note(act))
     }
 
     /// One that may have to wait.
@@ -344,8 +342,7 @@ impl Shell {
         &mut self,
         act: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
     ) -> Result<Verdict, Refusal> {
-        self.run(Occasion::Command);
-        self.decider().request(act)
+        self.asks(|with| with.request(act))
     }
 
     // What came of it.

@@ -16,22 +16,22 @@ use crate::Sources;
 pub const LIMITS: [Limit; 4] = [
     Limit {
         what: "places in src/lock, outside kind/, that ask the kind of a lock",
-        most: 157,
+        most: 152,
         target: 20,
     },
     Limit {
         what: "files of src/ that name permits",
-        most: 65,
+        most: 64,
         target: 15,
     },
     Limit {
         what: "lines of src/lock without tests",
-        most: 15_502,
+        most: 15_743,
         target: 9_500,
     },
     Limit {
         what: "files from RELEASE to the reply of the next waiter",
-        most: 10,
+        most: 6,
         target: 8,
     },
 ];
