@@ -14,8 +14,8 @@ use crate::lock::queue::Waiter;
 use crate::lock::table::{Begun, Hold};
 use crate::lock::{leaving, subscribers, waiting, watchdog};
 use crate::lock::{
-    Act, ClientId, Core, Counter, Decider, Event, Key, Keyspace, Kind, Look, Mode, Notice, Notices,
-    Now, Outcome, Owner, Refusal, Token, WaiterId, WakeTarget, WallMs, Write,
+    Act, Cause, ClientId, Core, Counter, Decider, Event, Key, Keyspace, Kind, Look, Mode, Notice,
+    Notices, Now, Outcome, Owner, Refusal, Token, WaiterId, WakeTarget, WallMs, Write,
 };
 
 /// ACQUIRE, by the shortest way.
@@ -85,10 +85,16 @@ fn give_up(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Option<()>
         Some(Next::Waiter(id)) => Some((id, core.queues.get(id)?)),
         Some(Next::Subscribers) => return None,
     };
-    if next.is_some_and(|(_, waiter)| !can_be_next(core, *now, waiter)) {
+    let is_turn = core.subscribers.is_turn(&key);
+    if is_turn || next.is_some_and(|(_, waiter)| !can_be_next(core, *now, waiter)) {
         return None;
     }
     let found = ks.look_with_hint(&key, ended.owner, entry.beside(Some(ended.owner)));
+    if found.ran_out {
+        // The next look finds it gone, and would not know why.
+        core.heard.of(key, Cause::Expired);
+        return None;
+    }
     if found.kind != Kind::Plain || found.holds != 1 {
         return None;
     }
@@ -131,7 +137,9 @@ fn hand_over(with: &mut Decider<'_>, key: &Key, ended: &Ended<'_>, id: WaiterId)
         to: want.owner.clone(),
         at,
     };
-    ks.write(key, &hand_over);
+    if !ks.write(key, &hand_over) {
+        return None;
+    }
     core.counters.event(Event::Released);
     ends(core, out, key, ended.client);
     if let Some(gone) = leaving::dequeue(core, id) {

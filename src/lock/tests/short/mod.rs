@@ -366,3 +366,19 @@ fn what_others_did_unheard_is_seen() {
     s.read_notes();
     s.core.check();
 }
+
+/// Its end was brought forward by hand, unheard, and it runs out at the very look of its RELEASE.
+#[test]
+fn a_lock_that_runs_out_at_the_look_has_expired() {
+    for emits in [true, false] {
+        let mut s = shell();
+        s.core.rules.emits_events = emits;
+        s.get(by("a"));
+        put(&mut s, "a", 1, 50);
+        s.pass(60);
+        assert!(s.release("a").is_err());
+        assert_eq!(s.core.counters.expired, 1, "{emits}");
+        assert!(s.core.is_idle());
+        s.core.check();
+    }
+}
