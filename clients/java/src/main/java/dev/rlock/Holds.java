@@ -184,19 +184,22 @@ final class Holds {
 
     /** What the server answers to that. */
     private void regainAnswered(Holding holding, String refusal) {
-        String reason = refusal == null ? null : gone(refusal);
+        String reason = refusal == null ? null : gone(holding, refusal);
         if (reason != null && !holding.session.holds.lose(holding, reason) && holding.released && holding.lost == null) {
             holding.wasLost(reason);
         }
     }
 
     /** Why a hold is no more, if a refusal says so; null: it may be. */
-    private String gone(String refusal) {
+    private String gone(Holding holding, String refusal) {
         boolean plain = session.wire() != null && session.wire().plain() != null;
         if (plain && refusal.startsWith("WRONGTYPE")) {
             return "overwritten";
+        } else if (!refusal.startsWith("NOTHELD")) {
+            return null;
         }
-        return !refusal.startsWith("NOTHELD") ? null : plain ? "deleted" : "expired";
+        // The answer may be read before the timer sees that this program stood still.
+        return !plain ? "expired" : holding.isOver() ? "lease" : "deleted";
     }
 
     /** By another channel of the same connection, also those that the server renews. */
@@ -265,8 +268,8 @@ final class Holds {
                     session.forget(holding.tag, leaving);
                 }
             }
-            if (error instanceof RefusedException refused && gone(refused.getMessage()) != null) {
-                throw new LostException(holding.request.key(), gone(refused.getMessage()));
+            if (error instanceof RefusedException refused && gone(holding, refused.getMessage()) != null) {
+                throw new LostException(holding.request.key(), gone(holding, refused.getMessage()));
             } else if (error instanceof RlockException refused) {
                 throw refused;
             } else if (holding.lost != null) {
@@ -306,8 +309,8 @@ final class Holds {
         synchronized (session.lock) {
             holding.renewals--;
             String text = Reply.refusal(error);
-            if (text != null && gone(text) != null) {
-                holding.session.holds.lose(holding, gone(text));
+            if (text != null && gone(holding, text) != null) {
+                holding.session.holds.lose(holding, gone(holding, text));
             }
             if (holding.lost() != null) {
                 throw holding.loss();
