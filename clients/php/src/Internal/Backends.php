@@ -21,6 +21,8 @@ final class Backends
         . 'an administrator runs redis-cli -x FUNCTION LOAD <rlock.lua, or gives the user +fcall +fcall_ro +function|load';
 
     private ?Backend $backend = null;
+    /** By what the last call went, be its reply read or not: only that can have left something on the server. */
+    private ?Backend $tried = null;
     private float $since = 0;
     private ?string $script = null;
     private ?string $sha = null;
@@ -52,6 +54,7 @@ final class Backends
         $backend = $this->backendToTry();
         while (true) {
             $left = max($end - Clock::monotonic(), 0.001);
+            $this->tried = $backend;
             try {
                 $reply = $connection->call($this->words($call, $backend), $left);
             } catch (ServerError $e) {
@@ -72,10 +75,10 @@ final class Backends
         }
     }
 
-    /** The command that says it, to a server that is known or has the module. */
+    /** The command that says it, as the last call went. */
     public function words(Call $call, ?Backend $backend = null): array
     {
-        $backend ??= $this->backend ?? Backend::Module;
+        $backend ??= $this->tried ?? Backend::Module;
         return $call->words($backend, $backend === Backend::Script ? $this->sha() : '', $this->isCluster);
     }
 
