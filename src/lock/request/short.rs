@@ -71,12 +71,18 @@ fn take(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Option<Token> {
 /// A plain lock that its owner holds once is free, or the next one's.
 fn give_up(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Option<()> {
     let Decider { core, ks, now, out } = with;
-    let is_plain = ended.mode == Mode::Exclusive && !matches!(ended.only, Some(Only::Token(_)));
-    if !is_plain || !is_quiet(core, *ks) {
+    if ended.mode != Mode::Exclusive || !is_quiet(core, *ks) {
         return None;
     }
     let entry = core.locks.by_name(ended.db, name)?;
     if !entry.is_only_held_by(ended.owner) {
+        return None;
+    }
+    let meant = match ended.only {
+        Some(Only::Token(token)) => Some(token),
+        Some(Only::Held) | None => None,
+    };
+    if meant.is_some() && entry.plain().and_then(Hold::token) != meant {
         return None;
     }
     let key = core.locks.key(ended.db, name);
@@ -89,13 +95,16 @@ fn give_up(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Option<()>
     if is_turn || next.is_some_and(|(_, waiter)| !can_be_next(core, *now, waiter)) {
         return None;
     }
-    let found = ks.look_with_hint(&key, ended.owner, entry.beside(Some(ended.owner)));
+    // Whether a token is that of the hold under way, its end tells too.
+    let releases = meant.is_none().then_some(ended.owner);
+    let found = ks.look_with_hint(&key, ended.owner, entry.beside(releases));
     if found.ran_out {
         // The next look finds it gone, and would not know why.
         core.heard.of(key, Cause::Expired);
         return None;
     }
-    if found.kind != Kind::Plain || found.holds != 1 {
+    let is_as_known = found.holds == 1 && found.expires == entry.deadline;
+    if found.kind != Kind::Plain || !is_as_known {
         return None;
     }
     let next = next.map(|(id, _)| id);

@@ -228,6 +228,21 @@ fn a_release_that_means_more_has_the_long_way() {
         assert_eq!(release(&mut s, Mode::Exclusive, count, only), (true, Ok(0)));
     }
     let mut s = shell();
+    let token = Some(Only::Token(s.get(by("a"))));
+    assert_eq!(
+        release(&mut s, Mode::Exclusive, Some(1), token),
+        (true, Ok(0))
+    );
+    // Another hold of the same owner's, which ends at another moment.
+    let token = Some(Only::Token(s.get(by("a"))));
+    put(&mut s, "a", 1, 70);
+    assert_eq!(
+        release(&mut s, Mode::Exclusive, Some(1), token),
+        (false, Ok(0))
+    );
+    assert!(s.held().is_some(), "it is not known to have that token");
+
+    let mut s = shell();
     let token = s.get(by("a"));
     let other = Only::Token(Token(token.0 + 1));
     let (short, left) = release(&mut s, Mode::Exclusive, Some(1), Some(other));
