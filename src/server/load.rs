@@ -119,20 +119,26 @@ fn forbids_unload(shell: &ServerShell, ctx: Ctx<'_>) -> Option<&'static str> {
     let named = || {
         let why = "rules of a user name its commands, and servers crash that look for them then: \
                    take them away first (ACL SETUSER name nocommands ...)";
-        is_named_in_rules(ctx).then_some(why)
+        let unknown = "ACL LIST is not to be had, and servers crash if rules of a user name its \
+                       commands then";
+        match is_named_in_rules(ctx) {
+            Some(named) => named.then_some(why),
+            None => Some(unknown),
+        }
     };
     shell.alarm.awaits().or(waits).or_else(named)
 }
 
 /// Whether the rules of some user name a command of ours, as `+rlock.acquire` does. Redis 7.2
-/// and newer and Valkey 8.0 look each such command up when a module is gone, and crash.
-fn is_named_in_rules(ctx: Ctx<'_>) -> bool {
+/// and newer and Valkey 8.0 look each such command up when a module is gone, and crash. `None`: the
+/// server does not say.
+fn is_named_in_rules(ctx: Ctx<'_>) -> Option<bool> {
     let Some(RedisValue::Array(users)) = sys::ask(ctx, "ACL", &[b"LIST"]) else {
-        return false;
+        return None;
     };
     let names = |rules: &[u8]| {
         let mut rules = rules.split(|byte| matches!(byte, b' ' | b'(' | b')'));
         rules.any(|rule| rule.starts_with(b"+rlock.") || rule.starts_with(b"-rlock."))
     };
-    users.iter().filter_map(sys::bytes).any(names)
+    Some(users.iter().filter_map(sys::bytes).any(names))
 }
