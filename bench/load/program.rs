@@ -87,7 +87,8 @@ impl Member {
 
     fn say(&mut self, order: &str) -> Outcome<()> {
         let input = self.process.stdin.as_mut().ok_or("it has no input")?;
-        Ok(writeln!(input, "{order}")?)
+        // In one piece: a program that reads without waiting would see half a line.
+        Ok(input.write_all(format!("{order}\n").as_bytes())?)
     }
 
     fn hear(&mut self) -> Outcome<String> {
