@@ -75,8 +75,13 @@ final class Acquisition
     private function first(): ?Grant
     {
         $this->isOpen = true;
-        [$reply, $sent] = $this->engine->ask($this->request->keys[0], $this->request->acquire(), end: $this->lastMoment());
-        return is_int($reply) ? new Grant($reply, $sent) : null;
+        $call = $this->request->acquire(place: $this->wait > 0 ? $this->turn->name : null);
+        [$reply, $sent] = $this->engine->ask($this->request->keys[0], $call, end: $this->lastMoment());
+        if (is_int($reply)) {
+            return new Grant($reply, $sent);
+        }
+        $this->turn->refused($reply);
+        return null;
     }
 
     /** A server that cannot be reached is tried for as long as the wait, and at least for the time-out. */

@@ -18,11 +18,15 @@ final class ServerError extends \RuntimeException
 
     /** The first word of the text. */
     public readonly string $word;
+    public readonly string $text;
 
-    public function __construct(public readonly string $text)
+    public function __construct(string $text)
     {
-        $this->word = strtok($text, ' ') ?: 'ERR';
-        parent::__construct($text);
+        // What a server says to a command of more than ten words before AUTH.
+        $isTooEarly = str_starts_with($text, 'ERR Protocol error: unauthenticated');
+        $this->text = $isTooEarly ? 'NOAUTH Authentication required.' : $text;
+        $this->word = strtok($this->text, ' ') ?: 'ERR';
+        parent::__construct($this->text);
     }
 
     public function isLater(): bool

@@ -27,7 +27,10 @@ final class Turn
 
     /** The name of the place in the queue; null: it has none. */
     public ?string $place = null;
-    private readonly string $name;
+    /** What its place is called, if it gets one. */
+    public readonly string $name;
+    /** Others have places, so it takes one at once. */
+    private bool $isQueue = false;
     private bool $hearsPlace = false;
     private bool $hearsLock = false;
 
@@ -50,7 +53,8 @@ final class Turn
     {
         $this->listen($stream);
         $waited = Clock::monotonic() - $this->began;
-        $ms = $waited >= self::QUEUE_AFTER && $left > 0 && !$this->request->isMany() ? self::PLACE_MS : 0;
+        $joins = $this->isQueue || $this->place !== null || $waited >= self::QUEUE_AFTER;
+        $ms = $joins && $left > 0 && !$this->request->isMany() ? self::PLACE_MS : 0;
         $sent = Clock::now();
         // From before the answer: a place may be there though its reply is lost.
         $this->place = $ms > 0 ? $this->name : $this->place;
@@ -63,6 +67,7 @@ final class Turn
         if ($this->engine->backends->isModule()) {
             return null;
         }
+        $this->refused($reply);
         [$open, $ahead] = is_array($reply) ? $reply : [-1, -1];
         // The end of the lease is for the head of the queue.
         $open = $ahead > 0 ? -1 : $open;
@@ -72,11 +77,19 @@ final class Turn
         }
         if ($this->place !== null) {
             $this->hearOnlyPlace($stream);
-        } elseif (!$this->hearsLock && $stream->isResp3) {
+        } elseif ($this->isQueue && $ms === 0) {
+            return null;
+        } elseif (!$this->hearsLock && !$this->isQueue && $stream->isResp3) {
             return null;
         }
         $this->pause($stream, $this->length($stream, $waited, $open), $left);
         return null;
+    }
+
+    /** What the reply to a try shows that was refused: below -1 how many others have places. */
+    public function refused(mixed $reply): void
+    {
+        $this->isQueue = is_array($reply) && $reply[1] < -1 && !$this->request->isMany();
     }
 
     /** It is over: nothing is left of it. */
@@ -91,7 +104,7 @@ final class Turn
     private function listen(Stream $stream): void
     {
         $channels = [];
-        if (!$this->hearsLock && $this->place === null) {
+        if (!$this->hearsLock && !$this->isQueue && $this->place === null) {
             $channels = $this->request->channels();
         }
         if (!$this->hearsPlace && !$this->request->isMany()) {
