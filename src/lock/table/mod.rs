@@ -4,6 +4,7 @@
 mod databases;
 mod endings;
 mod entry;
+mod hash;
 mod held;
 mod hold;
 mod lengths;
