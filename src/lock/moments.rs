@@ -2,8 +2,8 @@
 //! them.
 //!
 //! They begin in the order of time as a rule, and most are over soon: so the newest stands last
-//! in a list. A ms of which all are over goes when it comes to be the first or the last, or with
-//! all others of its kind once they are most.
+//! in a list. A ms of which all are over goes when it comes to be the first, or with all others of
+//! its kind once they are most.
 
 use std::collections::VecDeque;
 
@@ -19,32 +19,32 @@ pub struct Moments {
 const KEPT: usize = 16;
 
 impl Moments {
+    /// Where this ms stands, or would.
+    fn place(&self, ms: i64) -> usize {
+        match self.all.back() {
+            Some((last, _)) if *last >= ms => self.all.partition_point(|(at, _)| *at < ms),
+            _ => self.all.len(),
+        }
+    }
+
     /// One more that began then.
     pub fn add(&mut self, ms: i64) {
-        if self.all.back().is_none_or(|(last, _)| *last < ms) {
-            return self.all.push_back((ms, 1));
-        }
-        match self.all.binary_search_by_key(&ms, |(at, _)| *at) {
-            Ok(at) => {
-                let Some((_, count)) = self.all.get_mut(at) else {
-                    return;
-                };
+        let place = self.place(ms);
+        match self.all.get_mut(place).filter(|(at, _)| *at == ms) {
+            Some((_, count)) => {
                 self.over = self.over.saturating_sub(usize::from(*count == 0));
                 *count = count.saturating_add(1);
             }
-            // The clock was set back.
-            Err(at) => self.all.insert(at, (ms, 1)),
+            None => self.all.insert(place, (ms, 1)),
         }
     }
 
     /// One of them is over.
     pub fn remove(&mut self, ms: i64) {
-        let at = self.all.binary_search_by_key(&ms, |(at, _)| *at);
-        debug_assert!(at.is_ok(), "what is over began");
-        let known = at.ok().and_then(|at| self.all.get_mut(at));
-        let Some((_, count)) = known.filter(|(_, count)| *count > 0) else {
-            return;
-        };
+        let place = self.place(ms);
+        let known = self.all.get_mut(place).filter(|(at, _)| *at == ms);
+        debug_assert!(known.is_some(), "what is over began");
+        let Some((_, count)) = known else { return };
         *count = count.saturating_sub(1);
         if *count == 0 {
             self.over = self.over.saturating_add(1);
@@ -53,22 +53,16 @@ impl Moments {
     }
 
     fn forget(&mut self) {
-        let is_over = |end: Option<&(i64, u32)>| end.is_some_and(|(_, count)| *count == 0);
-        while is_over(self.all.front()) {
+        while self.all.front().is_some_and(|(_, count)| *count == 0) {
             self.all.pop_front();
-            self.over = self.over.saturating_sub(1);
-        }
-        while is_over(self.all.back()) {
-            self.all.pop_back();
             self.over = self.over.saturating_sub(1);
         }
         if self.over > KEPT && self.over > self.all.len() / 2 {
             self.all.retain(|(_, count)| *count > 0);
             self.over = 0;
         }
-        if self.all.len() < self.all.capacity() / 4 {
-            self.all
-                .shrink_to(self.all.len().saturating_mul(2).max(KEPT));
+        if self.all.capacity() > KEPT && self.all.len() < self.all.capacity() / 8 {
+            self.all.shrink_to(self.all.len().saturating_mul(2));
         }
     }
 
@@ -78,6 +72,7 @@ impl Moments {
     }
 }
 
+#[cfg(test)]
 impl PartialEq for Moments {
     fn eq(&self, other: &Self) -> bool {
         let there = |moments: &Self| {
@@ -87,8 +82,6 @@ impl PartialEq for Moments {
         there(self) == there(other)
     }
 }
-
-impl Eq for Moments {}
 
 #[cfg(test)]
 mod tests {

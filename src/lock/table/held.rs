@@ -4,7 +4,8 @@ use super::hold::Hold;
 use crate::lock::moments::Moments;
 use crate::lock::WallUs;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(test, derive(PartialEq))]
 pub struct Held {
     /// Locks that somebody is known to hold.
     pub locks: usize,

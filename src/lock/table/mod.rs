@@ -4,7 +4,6 @@
 mod databases;
 mod endings;
 mod entry;
-mod hash;
 mod held;
 mod hold;
 mod lengths;

@@ -2,12 +2,12 @@
 //! hash table grows in one go, and with a million locks in one that would be a stall.
 
 use std::cell::RefCell;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::{Bound, RangeBounds};
 
 use indexmap::map::raw_entry_v1::{RawEntryApiV1, RawEntryMut};
 use indexmap::IndexMap;
 
-use super::hash::NameHash;
 use crate::lock::Bytes;
 
 /// One for each number that a byte can be. A part of a million names grows within a ms.
@@ -42,7 +42,7 @@ pub struct Names<T> {
     parts: Vec<IndexMap<Bytes, T>>,
     /// And one more, so that there is one for any number.
     last: IndexMap<Bytes, T>,
-    hash: NameHash,
+    hasher: RandomState,
     asked: RefCell<[Asked; REMEMBERED]>,
     /// So often was a name added or removed, and one more.
     changes: u64,
@@ -72,7 +72,7 @@ impl<T> Default for Names<T> {
                 .take(PARTS - 1)
                 .collect(),
             last: IndexMap::new(),
-            hash: NameHash::default(),
+            hasher: RandomState::new(),
             asked: RefCell::default(),
             changes: 1,
             len: 0,
@@ -92,7 +92,7 @@ impl<T> Names<T> {
         let place = |byte: &u8| usize::from(*byte) % REMEMBERED;
         let last = name.last().filter(|_| name.len() <= SHORT);
         let Some(last) = last.and_then(|byte| asked.get_mut(place(byte))) else {
-            let hash = self.hash.of(name);
+            let hash = self.hasher.hash_one(name);
             return (hash, self.find(name, hash));
         };
         let is_same = last.name == name;
@@ -102,7 +102,7 @@ impl<T> Names<T> {
         if !is_same {
             last.name.clear();
             last.name.extend_from_slice(name);
-            last.hash = self.hash.of(name);
+            last.hash = self.hasher.hash_one(name);
         }
         last.at = self.find(name, last.hash);
         last.after = self.changes;
@@ -135,7 +135,7 @@ impl<T> Names<T> {
 
     /// The same for a name that is unknown as a rule: it is not remembered.
     pub fn peek(&self, name: &[u8]) -> Option<&T> {
-        let hash = self.hash.of(name);
+        let hash = self.hasher.hash_one(name);
         let (_, known) = self.part(number(hash)).get_index(self.find(name, hash)?)?;
         Some(known)
     }
@@ -197,7 +197,7 @@ impl<T> Names<T> {
     /// Which of the orders in which [`from`](Self::from) goes is this one's: it is drawn
     /// anew for each table.
     pub fn order(&self) -> u64 {
-        self.hash.order()
+        self.hasher.hash_one(0_u8)
     }
 
     /// At most so many names from this one on, or behind it.
@@ -205,7 +205,7 @@ impl<T> Names<T> {
     /// however many there are.
     pub fn from(&self, begin: Bound<&[u8]>, most: usize) -> Vec<(&Bytes, &T)> {
         let first = match begin {
-            Bound::Included(name) | Bound::Excluded(name) => number(self.hash.of(name)),
+            Bound::Included(name) | Bound::Excluded(name) => number(self.hasher.hash_one(name)),
             Bound::Unbounded => 0,
         };
         let mut found = Vec::new();
