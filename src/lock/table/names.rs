@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::{Bound, RangeBounds};
 
+use foldhash::quality;
 use indexmap::map::raw_entry_v1::{RawEntryApiV1, RawEntryMut};
 use indexmap::IndexMap;
 
@@ -42,7 +43,9 @@ pub struct Names<T> {
     parts: Vec<IndexMap<Bytes, T>>,
     /// And one more, so that there is one for any number.
     last: IndexMap<Bytes, T>,
-    hasher: RandomState,
+    /// Its hashes are told to nobody, who could find names by them that are alike.
+    hasher: quality::RandomState,
+    order: u64,
     asked: RefCell<[Asked; REMEMBERED]>,
     /// So often was a name added or removed, and one more.
     changes: u64,
@@ -72,7 +75,8 @@ impl<T> Default for Names<T> {
                 .take(PARTS - 1)
                 .collect(),
             last: IndexMap::new(),
-            hasher: RandomState::new(),
+            hasher: quality::RandomState::default(),
+            order: RandomState::new().hash_one(0_u8),
             asked: RefCell::default(),
             changes: 1,
             len: 0,
@@ -197,7 +201,7 @@ impl<T> Names<T> {
     /// Which of the orders in which [`from`](Self::from) goes is this one's: it is drawn
     /// anew for each table.
     pub fn order(&self) -> u64 {
-        self.hasher.hash_one(0_u8)
+        self.order
     }
 
     /// At most so many names from this one on, or behind it.
