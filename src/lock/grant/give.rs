@@ -5,10 +5,11 @@ use super::secure::secure;
 use super::{permits, shared, token};
 
 use crate::lock::ask::Want;
+use crate::lock::kind::own_lease;
 use crate::lock::modes::modes;
-use crate::lock::table::{own_lease, Begun, Hold};
+use crate::lock::table::Hold;
 use crate::lock::{leases, reconcile, watchdog};
-use crate::lock::{Decision, Event, Key, Kind, Lease, Look, Mode, Refusal, Token, Write};
+use crate::lock::{Decision, Event, Key, Lease, Look, Mode, Refusal, Token, Write};
 
 /// The lock is the owner's from now on, or once more; the token.
 pub fn give(
@@ -20,11 +21,7 @@ pub fn give(
     token: Option<Token>,
 ) -> Result<Token, Refusal> {
     let is_first = how == GrantKind::First;
-    debug_assert_eq!(
-        is_first,
-        look.kind == Kind::Free,
-        "a free lock is given first"
-    );
+    debug_assert_eq!(is_first, look.is_free(), "a free lock is given first");
     reconcile::end_first(d, key, &want.owner);
     let now = d.now;
     let before = modes(d.core, key, &want.owner, &look).counts();
@@ -42,14 +39,7 @@ pub fn give(
             let at = now.deadline(want.lease);
             let (owner, holds) = (want.owner.clone(), 1);
             d.write(key, Write::Take { owner, holds, at });
-            let hold = Hold {
-                begun: Some(Begun {
-                    token,
-                    since: now.wall,
-                }),
-                client: want.client,
-                ..Hold::found(want.owner.clone())
-            };
+            let hold = Hold::granted(want, token, now.wall);
             d.core.locks.set_plain(key, hold, Some(at));
         }
         (Mode::Exclusive, _) => nest(d, key, want, look)?,

@@ -47,9 +47,7 @@ pub fn release_one(
     }
     if look.kind == Kind::Plain && holds == by {
         for hold in d.free(key, Event::Released, WakeTarget::One) {
-            let owner = hold.owner.clone();
-            let released = watchdog::unbind(d.core, key, hold);
-            watchdog::on_released(d.core, d.out, key, &owner, released, ended.client);
+            watchdog::on_over(d.core, d.out, key, hold, ended.client);
         }
         return Ok(0);
     }

@@ -11,7 +11,7 @@ use crate::lock::ask::{Ask, Ended, Only, Share, Verdict, Want};
 use crate::lock::head::{self, Next};
 use crate::lock::in_flight::Grant;
 use crate::lock::queue::Waiter;
-use crate::lock::table::{Begun, Hold};
+use crate::lock::table::Hold;
 use crate::lock::{leaving, subscribers, waiting, watchdog};
 use crate::lock::{
     Act, Cause, ClientId, Core, Counter, Decider, Event, Key, Keyspace, Kind, Look, Mode, Notice,
@@ -180,12 +180,7 @@ fn next_token(core: &mut Core, ks: &mut dyn Keyspace, now: Now, key: &Key) -> Op
 
 /// The first hold of a request has begun, and ends then.
 fn begins(core: &mut Core, now: Now, key: &Key, (want, token, at): (&Want, Token, WallMs)) {
-    let since = now.wall;
-    let hold = Hold {
-        begun: Some(Begun { token, since }),
-        client: want.client,
-        ..Hold::found(want.owner.clone())
-    };
+    let hold = Hold::granted(want, token, now.wall);
     core.locks.set_plain(key, hold, Some(at));
     core.subscribers.count_grant(key);
     core.counters.event(Event::Acquired);
@@ -197,8 +192,6 @@ fn begins(core: &mut Core, now: Now, key: &Key, (want, token, at): (&Want, Token
 /// All that was held is over, by this connection's request.
 fn ends(core: &mut Core, out: &mut Notices, key: &Key, by: Option<ClientId>) {
     for hold in core.locks.forget_holders(key) {
-        let owner = hold.owner.clone();
-        let released = watchdog::unbind(core, key, hold);
-        watchdog::on_released(core, out, key, &owner, released, by);
+        watchdog::on_over(core, out, key, hold, by);
     }
 }

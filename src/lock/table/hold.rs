@@ -3,6 +3,7 @@
 use super::takings::Taken;
 use super::watch::Watch;
 use crate::lock::address::Address;
+use crate::lock::ask::Want;
 use crate::lock::{ClientId, Lease, Mode, Now, Owner, Token, WallMs, WallUs};
 
 /// A hold that began by a request of rlock's.
@@ -37,6 +38,15 @@ impl Hold {
             begun: None,
             client: None,
             watch: None,
+        }
+    }
+
+    /// The first hold of a request.
+    pub fn granted(want: &Want, token: Token, since: WallUs) -> Self {
+        Self {
+            begun: Some(Begun { token, since }),
+            client: want.client,
+            ..Self::found(want.owner.clone())
         }
     }
 

@@ -282,6 +282,13 @@ pub fn on_released(
     tell_of(core, out, key, owner, (released, why));
 }
 
+/// The same of a hold that is over with that.
+pub fn on_over(core: &mut Core, out: &mut Notices, key: &Key, hold: Hold, by: Option<ClientId>) {
+    let owner = hold.owner.clone();
+    let released = unbind(core, key, hold);
+    on_released(core, out, key, &owner, released, by);
+}
+
 /// The owner's holds in this mode are lost, others of its are not.
 pub fn on_lost_in(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, reason: Reason) {
     let lost = unbind_some(d.core, key, owner, |watch, changed| {
