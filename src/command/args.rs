@@ -6,7 +6,7 @@ use std::iter::Peekable;
 use super::options::{Options, OwnerArg};
 use crate::config::MOST_MS;
 use crate::error::{shown, Error};
-use crate::lock::layout::whole;
+use crate::lock::kind::whole;
 use crate::lock::{Aim, Mode, Only, Pool, Token, Wait, MOST_KEYS};
 use crate::redisson::LONGEST_OWNER;
 use crate::server::{Command, CommandCall};

@@ -160,6 +160,11 @@ impl Look {
         ran_out: false,
         as_known: false,
     };
+
+    /// Nobody holds it, and nothing else is there.
+    pub fn is_free(&self) -> bool {
+        self.kind == Kind::Free
+    }
 }
 
 /// One owner's holds on a lock, as the keyspace has them.

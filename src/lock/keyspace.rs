@@ -6,7 +6,7 @@
 use super::address::Address;
 use super::found::{Counter, Hint, Holder, Kind, Look, Slot};
 use super::key::Key;
-use super::layout;
+use super::kind;
 use super::types::{ClientId, Owner};
 use super::write::Write;
 
@@ -31,11 +31,8 @@ impl Part {
             next,
             ..Self::default()
         };
-        for (field, value) in fields
-            .into_iter()
-            .filter(|(field, _)| field != layout::MODE)
-        {
-            match layout::holder_of(kind, &field, &value) {
+        for (field, value) in fields.into_iter().filter(|(field, _)| field != kind::MODE) {
+            match kind::holder_of(kind, &field, &value) {
                 Some(holder) => part.holders.push(holder),
                 None => part.wrong = Some(Owner::from(&field[..])),
             }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::layout::{self, Hash};
+use super::kind::{self, Hash};
 use super::{
     leases_looked_at, Act, Address, ClientId, Counter, Foreign, Hint, Holder, Key, Keyspace, Kind,
     Lease, Look, Mode, Part, Pool, Slot, Token, WallMs, Write,
@@ -70,19 +70,19 @@ impl Memory {
         self.keys.entry(key.clone()).or_insert_with(empty);
         let (fields, _) = self.hash(key);
         if let Some(pool) = pool {
-            let text = layout::pool_text(pool).into_bytes();
-            fields.insert(layout::MODE.to_vec(), text);
+            let text = kind::pool_text(pool).into_bytes();
+            fields.insert(kind::MODE.to_vec(), text);
         }
         let was = match held {
             Some((permits, ends)) => {
-                let text = layout::permit_text(permits, ends).into_bytes();
+                let text = kind::permit_text(permits, ends).into_bytes();
                 fields.insert(owner.to_vec(), text);
                 None
             }
             None => Some(fields.remove(owner)),
         };
         assert_ne!(was, Some(None), "ended what is not there: {owner:?}");
-        assert!(fields.contains_key(layout::MODE), "of no lock: {owner:?}");
+        assert!(fields.contains_key(kind::MODE), "of no lock: {owner:?}");
     }
 
     fn live(&mut self, key: &Key) -> Option<&(Value, Option<WallMs>)> {
@@ -129,7 +129,7 @@ pub fn counter(key: &Key) -> Key {
 
 fn field(owner: &[u8], mode: Mode) -> Vec<u8> {
     match mode {
-        Mode::Write => layout::writer_field(owner),
+        Mode::Write => kind::writer_field(owner),
         Mode::Exclusive | Mode::Read | Mode::Permits => owner.to_vec(),
     }
 }
@@ -165,7 +165,7 @@ impl Keyspace for Memory {
                 ..Look::FREE
             };
         };
-        let look = layout::look_with_hint(&fields, owner, known, || expires);
+        let look = kind::look_with_hint(&fields, owner, known, || expires);
         if !matches!(look.kind, Kind::ReadWrite(_)) {
             return look;
         }
@@ -179,7 +179,7 @@ impl Keyspace for Memory {
         let Some((Value::Hash(fields), expires)) = self.live(key).cloned() else {
             return Vec::new();
         };
-        let mut holders = layout::holders(&fields, expires, steps);
+        let mut holders = kind::holders(&fields, expires, steps);
         self.read += holders.len();
         for holder in holders
             .iter_mut()
@@ -196,7 +196,7 @@ impl Keyspace for Memory {
         };
         // In parts, whatever comes and goes: by what each name comes to.
         let parts = self.parts.max(1);
-        let kind = layout::kind(&fields);
+        let kind = kind::kind(&fields);
         let part = |name: &[u8]| name.iter().map(|byte| u64::from(*byte)).sum::<u64>() % parts;
         let some = fields.into_iter().filter(|(name, _)| part(name) == cursor);
         Part::of(kind, some, Some(cursor + 1).filter(|next| *next < parts))
@@ -204,7 +204,7 @@ impl Keyspace for Memory {
 
     fn is_wrong(&mut self, key: &Key, field: &[u8]) -> bool {
         match self.live(key) {
-            Some((Value::Hash(fields), _)) => layout::is_wrong(fields, field),
+            Some((Value::Hash(fields), _)) => kind::is_wrong(fields, field),
             _ => false,
         }
     }
@@ -269,7 +269,7 @@ impl Keyspace for Memory {
             } => {
                 let (fields, _) = self.hash(key);
                 let old = fields.insert(field(owner, *mode), holds.to_string().into_bytes());
-                let old = old.map_or(Some(0), |old| layout::count(&old));
+                let old = old.map_or(Some(0), |old| kind::count(&old));
                 assert_eq!(old, Some(holds - by), "counted otherwise: {write:?}");
             }
             Write::Drop { owner, mode } => {
@@ -282,15 +282,15 @@ impl Keyspace for Memory {
             }
             Write::Permit { owner, held, pool } => self.write_permit(key, owner, *held, *pool),
             Write::SetPool(pool) => {
-                let text = layout::pool_text(*pool).into_bytes();
-                let was = self.hash(key).0.insert(layout::MODE.to_vec(), text);
+                let text = kind::pool_text(*pool).into_bytes();
+                let was = self.hash(key).0.insert(kind::MODE.to_vec(), text);
                 assert!(was.is_some(), "of no lock: {write:?}");
             }
             Write::SetMode(mode) => {
                 let empty = || (Value::Hash(Fields::new()), None);
                 self.keys.entry(key.clone()).or_insert_with(empty);
-                let word = layout::mode_text(*mode).to_vec();
-                self.hash(key).0.insert(layout::MODE.to_vec(), word);
+                let word = kind::mode_text(*mode).to_vec();
+                self.hash(key).0.insert(kind::MODE.to_vec(), word);
             }
             Write::Lease { .. } | Write::LeaseAt { .. } | Write::EndLease { .. } => {
                 self.write_lease(key, write);

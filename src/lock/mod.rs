@@ -30,7 +30,7 @@ mod heard;
 mod in_flight;
 mod key;
 mod keyspace;
-pub mod layout;
+pub mod kind;
 mod leases;
 mod leaving;
 #[cfg(test)]

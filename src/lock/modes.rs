@@ -1,51 +1,26 @@
 //! In which modes an owner holds a lock, as it was found.
 
+use super::kind;
 use super::reconcile::is_left_over;
 use super::{Core, Key, Kind, Lease, Look, Mode, Owner, Refusal};
 
 /// How many holds an owner has in each mode.
 #[derive(Clone, Copy)]
-pub struct Modes {
-    plain: i64,
-    reads: i64,
-    writes: i64,
-    permits: i64,
-}
+pub struct Modes([(Mode, i64); 4]);
 
 /// How many holds the owner that looked has in each mode.
 pub fn modes(core: &Core, key: &Key, owner: &[u8], look: &Look) -> Modes {
-    let is_left_over = || is_left_over(core.locks.get(key), owner, look.lease);
-    let mut has = Modes {
-        plain: 0,
-        reads: 0,
-        writes: 0,
-        permits: 0,
-    };
-    match look.kind {
-        Kind::Plain => has.plain = look.holds,
-        Kind::Permits(_) => has.permits = look.holds,
-        Kind::ReadWrite(_) => {
-            has.writes = look.writes;
-            if look.holds > 0 && is_left_over() {
-                // Somebody made a read/write lock of the plain lock it holds.
-                has.plain = look.holds;
-            } else if look.lease != Lease::Gone {
-                has.reads = look.holds;
-            }
-        }
-        Kind::Free | Kind::Foreign(_) => {}
-    }
-    has
+    let left_over =
+        look.kind.is_for_several() && is_left_over(core.locks.get(key), owner, look.lease);
+    let all = [Mode::Exclusive, Mode::Write, Mode::Read, Mode::Permits];
+    let held = |mode| kind::holds(look, left_over).find(|(held, ..)| *held == mode);
+    Modes(all.map(|mode| (mode, held(mode).map_or(0, |(_, holds, _)| holds))))
 }
 
 impl Modes {
     pub fn count(self, mode: Mode) -> i64 {
-        match mode {
-            Mode::Exclusive => self.plain,
-            Mode::Read => self.reads,
-            Mode::Write => self.writes,
-            Mode::Permits => self.permits,
-        }
+        let of_mode = self.0.into_iter().find(|(its, _)| *its == mode);
+        of_mode.map_or(0, |(_, holds)| holds)
     }
 
     pub fn has(self, mode: Mode) -> bool {
@@ -54,14 +29,13 @@ impl Modes {
 
     /// How many there are in each mode.
     pub fn counts(self) -> [(Mode, i64); 4] {
-        let all = [Mode::Exclusive, Mode::Write, Mode::Read, Mode::Permits];
-        all.map(|mode| (mode, self.count(mode)))
+        self.0
     }
 
     /// One of them.
     pub fn any(self) -> Option<Mode> {
-        let found = self.counts().into_iter().find(|(_, holds)| *holds > 0);
-        found.map(|(mode, _)| mode)
+        let mut held = self.0.into_iter().filter(|(_, holds)| *holds > 0);
+        held.next().map(|(mode, _)| mode)
     }
 
     /// A mode that it has and that does not go with this one.

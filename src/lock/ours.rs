@@ -1,7 +1,7 @@
 //! Whether a key is this node's to act on, in a cluster.
 
 use super::queue::Which;
-use super::{reconcile, Decision, Key, Kind, Reason, Refusal, Slot};
+use super::{reconcile, Decision, Key, Reason, Refusal, Slot};
 
 /// Whether the key is this node's to act on: its slot is, or is on its way and the key is
 /// here. If it is not, what is known of the key's holds is void, and those who wait for
@@ -10,7 +10,7 @@ pub fn is_ours(d: &mut Decision<'_>, key: &Key) -> bool {
     let slot = d.ks.slot(key);
     let ours = match slot {
         Slot::Ours => true,
-        Slot::Migrating => d.ks.look(key, &[]).kind != Kind::Free,
+        Slot::Migrating => !d.ks.look(key, &[]).is_free(),
         Slot::Others => false,
     };
     if !ours {

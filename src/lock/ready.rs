@@ -1,7 +1,7 @@
 //! A key as a request finds it.
 
 use super::head::{self, Next};
-use super::{reconcile, waiting, Decision, Key, Kind, Look};
+use super::{reconcile, waiting, Decision, Key, Look};
 
 /// The key as `owner` sees it, after what is due on it has happened: an ended
 /// hold is told of, and a free lock goes to the head of its queue.
@@ -26,7 +26,7 @@ fn with_due(d: &mut Decision<'_>, key: &Key, owner: &[u8], mut look: Look) -> Lo
         Some(Next::Subscribers) => true,
         None => return look,
     };
-    let is_free = look.kind == Kind::Free && one;
+    let is_free = look.is_free() && one;
     if !is_free && !d.work.dirty.contains(key) {
         return look;
     }

@@ -1,6 +1,7 @@
 //! The renewals of watched leases: when they are due, and what each of them writes.
 
-use super::table::{own_lease, Taken};
+use super::kind::own_lease;
+use super::table::Taken;
 use super::watchdog::{self, Bond};
 use super::{leases, ready, reconcile};
 use super::{Act, Decision, Key, Lease, Owner};

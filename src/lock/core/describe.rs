@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::Core;
-use crate::lock::layout::FEW_FIELDS;
+use crate::lock::kind::FEW_FIELDS;
 use crate::lock::queue::Waiter;
 use crate::lock::table::{Entry, Hold};
 use crate::lock::{

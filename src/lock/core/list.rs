@@ -10,8 +10,9 @@ use std::ops::Bound;
 use super::describe::Known;
 use super::Core;
 use crate::lock::key::Bytes;
+use crate::lock::kind;
 use crate::lock::table::{Entry, Hold};
-use crate::lock::{Holder, Key, Keyspace, Kind, Lease, Look, Mode, Now, Owner};
+use crate::lock::{reconcile, Holder, Key, Keyspace, Now, Owner};
 
 /// Where a page ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,7 +144,8 @@ fn look_at_hold<K: Keyspace>(
         return;
     }
     let look = ks.look(key, &hold.owner);
-    let held = holds_of(&look, entry, hold).map(|(mode, holds, lease)| Held {
+    let left_over = reconcile::is_left_over(Some(entry), &hold.owner, look.lease);
+    let held = kind::holds(&look, left_over).map(|(mode, holds, lease)| Held {
         name: key.name.clone(),
         holder: Holder {
             owner: hold.owner.clone(),
@@ -163,28 +165,4 @@ fn begin(behind: Option<&Cursor>) -> Bound<&[u8]> {
         Some(_) => Bound::Included(&cursor.name),
         None => Bound::Excluded(&cursor.name),
     })
-}
-
-/// In which modes an owner was found to hold a lock, how often and until when, whoever
-/// excludes most first.
-fn holds_of(
-    look: &Look,
-    entry: &Entry,
-    hold: &Hold,
-) -> impl Iterator<Item = (Mode, i64, Lease)> + use<> {
-    let of_hash = look.expires.map_or(Lease::Endless, Lease::Until);
-    // Somebody made a read/write lock of a plain one.
-    let was_plain = look.lease.is_missing() && entry.plain_of(&hold.owner).is_some();
-    let (mode, lease) = match look.kind {
-        Kind::ReadWrite(_) if !was_plain => (Mode::Read, look.lease),
-        Kind::Permits(_) => (Mode::Permits, look.lease),
-        // Of what is no lock or is free nobody has any holds.
-        _ => (Mode::Exclusive, of_hash),
-    };
-    let all = [
-        (Mode::Write, look.writes, of_hash),
-        (mode, look.holds, lease),
-    ];
-    let is_held = |(_, holds, lease): &(Mode, i64, Lease)| *holds > 0 && *lease != Lease::Gone;
-    all.into_iter().filter(is_held)
 }

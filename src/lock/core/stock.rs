@@ -5,8 +5,9 @@
 //! looks like a lock with permits but one: its holders are read, and known.
 
 use super::Core;
+use crate::lock::kind::presumption;
 use crate::lock::pools::Seen;
-use crate::lock::table::{presumption, Place};
+use crate::lock::table::Place;
 use crate::lock::{Key, Kind, Look, Now};
 
 /// What is presumed is forgotten, some of it at a time.

@@ -8,8 +8,9 @@ use super::kind::{one_more, too_many, GrantKind};
 use super::secure::secure;
 
 use crate::lock::ask::Want;
+use crate::lock::kind::own_lease;
 use crate::lock::leases;
-use crate::lock::table::{own_lease, Begun, Party};
+use crate::lock::table::{Begun, Party};
 use crate::lock::{
     Decision, Key, Kind, Lease, Look, Mode, Refusal, Token, WallMs, Write, MOST_READS,
 };

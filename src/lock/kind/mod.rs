@@ -1,107 +1,29 @@
-//! How a lock lies in the keyspace: Redisson's hash, and what its fields mean. Whoever
-//! has hashes reads them by this: the server's keyspace, the one in memory, the tests.
+//! The kinds of locks: how each lies in the keyspace, Redisson's hash and what its fields mean,
+//! and what that says of its holds. A kind is a file here; this one chooses.
+//!
+//! Whoever has hashes reads them by this: the server's keyspace, the one in memory, the tests.
 
-use super::found::{Foreign, Hint, Holder, Kind, Lease, Look, Mode, Pool};
-use super::types::{Owner, WallMs};
+mod hash;
+mod permits;
+mod plain;
+mod read_write;
 
-/// The field of a lock that several may hold: of which kind it is.
-pub const MODE: &[u8] = b"mode";
+#[cfg(test)]
+pub use hash::count;
+pub use hash::{whole, Hash, FEW_FIELDS, MODE};
+#[cfg(test)]
+pub use permits::holder as permit_holder;
+pub use permits::{permit_text, pool_text};
+pub use read_write::{mode_text, writer_field};
 
-/// A writer's field is its owner's id with this behind it.
-const WRITER: &[u8] = b":write";
-
-/// Of a lock with permits the field `mode` begins with this.
-const PERMITS: &str = "permits ";
-
-/// A hash that can be read.
-pub trait Hash {
-    /// How many fields it has, or had: some may have run out.
-    fn len(&self) -> usize;
-    /// Reads one field, if it is there.
-    fn field<T>(&self, name: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T>;
-    /// Those that are found in about so many steps, where the hash can be read in parts.
-    fn some_fields(&self, steps: usize) -> Vec<(Vec<u8>, Vec<u8>)>;
-    fn fields(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        self.some_fields(usize::MAX)
-    }
-}
-
-/// So many fields are looked at before all are read: most of what is no lock shows by them.
-pub const FEW_FIELDS: usize = 128;
-
-/// What the field `mode` of a read/write lock says in this mode.
-pub fn mode_text(mode: Mode) -> &'static [u8] {
-    match mode {
-        Mode::Write => b"write",
-        Mode::Exclusive | Mode::Read | Mode::Permits => b"read",
-    }
-}
-
-/// What it says of permits: `permits <asked> <limit> <out>`.
-pub fn pool_text(pool: Pool) -> String {
-    let Pool { asked, limit, out } = pool;
-    format!("{PERMITS}{asked} {limit} {out}")
-}
-
-/// The field of an owner's permits: `permits@deadline`, ms since 1970.
-pub fn permit_text(permits: i64, ends: WallMs) -> String {
-    format!("{permits}@{}", ends.0)
-}
+use super::found::{Foreign, Hint, Holder, Kind, Lease, Look, Mode};
+use super::notice::WakeTarget;
+use super::types::WallMs;
 
 /// The kind of a lock that several may hold, from its field `mode`.
 fn kind_of(value: &[u8]) -> Option<Kind> {
-    let is = |mode: &Mode| mode_text(*mode) == value;
-    let mode = [Mode::Read, Mode::Write].into_iter().find(is);
-    mode.map(Kind::ReadWrite)
-        .or_else(|| pool(value).map(Kind::Permits))
-}
-
-fn pool(value: &[u8]) -> Option<Pool> {
-    let rest = value.strip_prefix(PERMITS.as_bytes())?;
-    let mut numbers = rest.split(|byte| *byte == b' ');
-    let mut next = || whole(numbers.next()?);
-    let (asked, limit, out) = (next()?, next()?, next()?);
-    let is_one = |limit| (1..=Pool::MOST).contains(&limit);
-    let ends = numbers.next().is_none();
-    (ends && is_one(asked) && is_one(limit)).then_some(Pool { asked, limit, out })
-}
-
-/// The permits of an owner, and when its lease ends.
-fn permit(value: &[u8]) -> Option<(i64, WallMs)> {
-    let mut parts = value.split(|byte| *byte == b'@');
-    let (permits, ends) = (parts.next()?, parts.next()?);
-    let permits = count(permits).filter(|permits| *permits <= Pool::MOST)?;
-    let ends = WallMs(whole(ends)?);
-    parts.next().is_none().then_some((permits, ends))
-}
-
-/// The field that counts a writer's holds.
-pub fn writer_field(owner: &[u8]) -> Vec<u8> {
-    [owner, WRITER].concat()
-}
-
-/// Whether somebody can hold a lock by this name that several may hold: any other would be
-/// taken for a field of another meaning.
-fn is_owner(name: &[u8]) -> bool {
-    !name.is_empty() && name != MODE && !name.ends_with(WRITER)
-}
-
-/// A number of holds: a positive integer as the server writes it. HINCRBY, by which Redisson
-/// counts, takes no other.
-pub fn count(value: &[u8]) -> Option<i64> {
-    if !matches!(value.first(), Some(b'1'..=b'9')) {
-        return None;
-    }
-    let add = |number: i64, byte: &u8| {
-        let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
-        number.checked_mul(10)?.checked_add(digit.into())
-    };
-    value.iter().try_fold(0, add)
-}
-
-/// The same, or 0.
-pub fn whole(value: &[u8]) -> Option<i64> {
-    (value == b"0").then_some(0).or_else(|| count(value))
+    let mode = read_write::mode(value).map(Kind::ReadWrite);
+    mode.or_else(|| permits::pool(value).map(Kind::Permits))
 }
 
 /// A hash as one owner sees it, without any lease key.
@@ -117,7 +39,7 @@ pub fn look_with_hint(
     expires: impl FnOnce() -> Option<WallMs>,
 ) -> Look {
     let found = match hash.len() {
-        1 => look_at_one_field(hash, owner, known.holder),
+        1 => plain::look(hash, owner, known.holder, kind_of),
         len => look_at_shared(hash, len, owner),
     };
     let kind = Kind::Foreign(Foreign::OtherHash);
@@ -130,37 +52,6 @@ pub fn look_with_hint(
     Look { expires, ..found }
 }
 
-/// A hash of one field: a plain lock, if its value is a count of holds.
-fn look_at_one_field(hash: &impl Hash, owner: &[u8], holder: Option<&[u8]>) -> Option<Look> {
-    let plain = |holds| Look {
-        kind: Kind::Plain,
-        fields: 1,
-        holds,
-        ..Look::FREE
-    };
-    let other = holder.filter(|holder| *holder != owner && *holder != MODE);
-    if other.and_then(|other| hash.field(other, count)?).is_some() {
-        let as_known = true;
-        return Some(Look {
-            as_known,
-            ..plain(0)
-        });
-    }
-    if let Some(holds) = hash.field(owner, count) {
-        return holds.map(plain);
-    }
-    let fields = hash.fields();
-    let Some((name, value)) = fields.first() else {
-        // Fields can have a TTL of their own on newer servers, and this one has run out.
-        return Some(Look::FREE);
-    };
-    match kind_of(value).filter(|_| name == MODE) {
-        // Its holders are all gone.
-        Some(kind) => Some(Look { kind, ..Look::FREE }),
-        None => count(value).map(|_| plain(0)),
-    }
-}
-
 /// A hash of several fields: a lock that several may hold, if it has a mode. Of the others
 /// the owner's fields alone are looked at, for there may be many.
 fn look_at_shared(hash: &impl Hash, len: usize, owner: &[u8]) -> Option<Look> {
@@ -169,61 +60,19 @@ fn look_at_shared(hash: &impl Hash, len: usize, owner: &[u8]) -> Option<Look> {
         fields: len.saturating_sub(1),
         ..Look::FREE
     };
-    if owner.is_empty() || owner == MODE {
-        return Some(found);
+    match found.kind {
+        _ if owner.is_empty() || owner == MODE => Some(found),
+        Kind::Permits(_) => permits::look(hash, owner, found),
+        _ => read_write::look(hash, owner, found),
     }
-    if matches!(found.kind, Kind::Permits(_)) {
-        let Some(its) = hash.field(owner, permit) else {
-            return Some(found);
-        };
-        let (holds, ends) = its?;
-        let lease = Lease::Until(ends);
-        return Some(Look {
-            holds,
-            lease,
-            ..found
-        });
-    }
-    let of = |name: &[u8]| hash.field(name, count).unwrap_or(Some(0));
-    Some(Look {
-        holds: of(owner)?,
-        writes: of(&writer_field(owner))?,
-        ..found
-    })
 }
 
-/// What a field beside the `mode` of a lock with permits says; `None`: it is no permit.
-pub fn permit_holder(field: &[u8], value: &[u8]) -> Option<Holder> {
-    let (holds, ends) = permit(value).filter(|_| is_owner(field))?;
-    Some(Holder {
-        owner: Owner::from(field),
-        mode: Mode::Permits,
-        holds,
-        lease: Lease::Until(ends),
-    })
-}
-
-/// What a field beside the `mode` of a read/write lock says, its lease left out; `None`: it is no
-/// hold.
-pub fn read_write_holder(field: &[u8], value: &[u8]) -> Option<Holder> {
-    let holds = count(value)?;
-    let (owner, mode) = match field.strip_suffix(WRITER) {
-        Some(owner) => (owner, Mode::Write),
-        None => (field, Mode::Read),
-    };
-    is_owner(owner).then(|| Holder {
-        owner: Owner::from(owner),
-        mode,
-        holds,
-        lease: Lease::Gone,
-    })
-}
-
-/// What such a field says of a lock of this kind.
+/// What a field beside `mode` says of a lock of this kind, of readers without their lease;
+/// `None`: it is no hold.
 pub fn holder_of(kind: Option<Kind>, field: &[u8], value: &[u8]) -> Option<Holder> {
     match kind {
-        Some(Kind::Permits(_)) => permit_holder(field, value),
-        _ => read_write_holder(field, value),
+        Some(Kind::Permits(_)) => permits::holder(field, value),
+        _ => read_write::holder(field, value),
     }
 }
 
@@ -259,7 +108,7 @@ fn holders_by(
     fields: Vec<(Vec<u8>, Vec<u8>)>,
     expires: Option<WallMs>,
 ) -> Vec<Holder> {
-    let lease = expires.map_or(Lease::Endless, Lease::Until);
+    let lease = lease_of_hash(expires);
     let plain = fields.len() == 1 && hash.len() <= FEW_FIELDS;
     let kind = kind(hash);
     if !plain && kind.is_none() {
@@ -267,12 +116,7 @@ fn holders_by(
     }
     let holder = |(field, value): (Vec<u8>, Vec<u8>)| {
         if plain {
-            return Some(Holder {
-                holds: count(&value)?,
-                owner: Owner::from(&field[..]),
-                mode: Mode::Exclusive,
-                lease,
-            });
+            return plain::holder(&field, &value, lease);
         }
         let found = holder_of(kind, &field, &value)?;
         let own = found.mode == Mode::Permits;
@@ -280,4 +124,52 @@ fn holders_by(
         Some(Holder { lease, ..found })
     };
     fields.into_iter().filter_map(holder).collect()
+}
+
+/// The lease of holds that end with the hash.
+pub fn lease_of_hash(expires: Option<WallMs>) -> Lease {
+    expires.map_or(Lease::Endless, Lease::Until)
+}
+
+/// In which modes the owner that looked holds the lock, how often and until when, whoever
+/// excludes most first. `left_over`: somebody made a read/write lock of a plain one that it
+/// holds.
+pub fn holds(look: &Look, left_over: bool) -> impl Iterator<Item = (Mode, i64, Lease)> + use<> {
+    let of_hash = lease_of_hash(look.expires);
+    let mut all = [
+        (Mode::Write, look.writes, of_hash),
+        (Mode::Exclusive, look.holds, of_hash),
+    ];
+    let [writes, others] = &mut all;
+    match look.kind {
+        Kind::ReadWrite(_) if !left_over => (others.0, others.2) = (Mode::Read, look.lease),
+        Kind::Permits(_) => (others.0, others.2) = (Mode::Permits, look.lease),
+        Kind::Plain | Kind::ReadWrite(_) => {}
+        Kind::Free | Kind::Foreign(_) => (writes.1, others.1) = (0, 0),
+    }
+    let is_held = |(_, holds, lease): &(Mode, i64, Lease)| *holds > 0 && *lease != Lease::Gone;
+    all.into_iter().filter(is_held)
+}
+
+/// The lease of an owner's holds, in whatever mode it has them.
+pub fn own_lease(look: &Look) -> Lease {
+    match look.kind {
+        Kind::ReadWrite(_) if look.writes == 0 => look.lease,
+        Kind::Permits(_) => look.lease,
+        Kind::Plain | Kind::ReadWrite(_) => lease_of_hash(look.expires),
+        Kind::Free | Kind::Foreign(_) => Lease::Gone,
+    }
+}
+
+/// What could be a lock, of which nobody has asked for anything yet: whom its end wakes, and when
+/// that is; `None`: this is no lock, or has no end.
+pub fn presumption(look: &Look) -> Option<(WakeTarget, WallMs)> {
+    let whom = match look.kind {
+        Kind::Plain => WakeTarget::One,
+        Kind::ReadWrite(Mode::Write) if look.fields > 0 => WakeTarget::AllShared,
+        Kind::ReadWrite(_) if look.fields > 0 => WakeTarget::OneShared,
+        // No application's own hash looks like a lock with permits: that is known, not presumed.
+        Kind::Free | Kind::ReadWrite(_) | Kind::Permits(_) | Kind::Foreign(_) => return None,
+    };
+    Some((whom, look.expires?))
 }

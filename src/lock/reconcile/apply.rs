@@ -7,9 +7,9 @@ use super::over::{self, drop_holders, Over};
 use super::revive::revive;
 use super::Cause;
 use super::{parts, pool, reader};
-use crate::lock::layout::FEW_FIELDS;
+use crate::lock::kind::{presumption, FEW_FIELDS};
 use crate::lock::modes::modes;
-use crate::lock::table::{presumption, Entry, Hold, Party, Shared};
+use crate::lock::table::{Entry, Hold, Party, Shared};
 use crate::lock::{
     watchdog, Decision, Event, Foreign, Key, Kind, Look, Mode, Owner, Reason, WakeTarget, Write,
 };
@@ -50,7 +50,7 @@ fn look_and_apply(
             .map(|entry| entry.beside(releases))
             .unwrap_or_default();
         let found = judge(known, owner, d.ks.look_with_hint(key, owner, beside));
-        if found.kind != Kind::Free {
+        if !found.is_free() {
             d.turn_was_used(key);
         }
         let found = parts::judge(d, key, found);
@@ -143,7 +143,7 @@ fn apply(
         },
         Change::Presumed(cause) => {
             let end = d.core.locks.get(key).and_then(|entry| entry.deadline);
-            let free = found.kind == Kind::Free;
+            let free = found.is_free();
             over.ran_out = free && cause.or_seen(found).event(end, d.now).is_some();
             d.core.locks.set_presumed(key, presumption(found));
             false

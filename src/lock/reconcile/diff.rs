@@ -1,7 +1,8 @@
 //! What was known of a key against what was found: a pure function.
 
 use super::Cause;
-use crate::lock::table::{presumption, Entry};
+use crate::lock::kind::presumption;
+use crate::lock::table::Entry;
 use crate::lock::{Foreign, Kind, Lease, Look, Now, Pool};
 
 /// How what is known of a key has to change.

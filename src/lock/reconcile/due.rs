@@ -123,7 +123,7 @@ pub fn end_leases(d: &mut Decision<'_>, key: &Key) -> bool {
     }
     if readers && !over.is_empty() {
         readers_left(d, key);
-    } else if ran_out && d.ks.look(key, &[]).kind == Kind::Free {
+    } else if ran_out && d.ks.look(key, &[]).is_free() {
         // The key has ended with the last of those who had permits.
         d.left_free(key, WakeTarget::One);
     }
@@ -132,7 +132,7 @@ pub fn end_leases(d: &mut Decision<'_>, key: &Key) -> bool {
 
 /// Readers have left by no request of theirs.
 fn readers_left(d: &mut Decision<'_>, key: &Key) {
-    if d.ks.look(key, &[]).kind == Kind::Free && !d.is_woken(key) {
+    if d.ks.look(key, &[]).is_free() && !d.is_woken(key) {
         d.left_free(key, WakeTarget::OneShared);
     }
     d.look_later(key);

@@ -98,7 +98,7 @@ fn expire(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
     give_back(d, key, owner, &found, found.holds);
     forget(d, key, owner);
     party_ended(d, key, party, cause, end);
-    if d.ks.look(key, &[]).kind == Kind::Free {
+    if d.ks.look(key, &[]).is_free() {
         drop_holders(d, key, Reason::Deleted);
         d.left_free(key, WakeTarget::One);
     }

@@ -90,7 +90,7 @@ fn rewrite_party(
 ) {
     let look = d.ks.look(key, owner);
     let mode = if writes > 0 { Mode::Write } else { Mode::Read };
-    if look.kind == Kind::Free {
+    if look.is_free() {
         d.write(key, Write::SetMode(mode));
     }
     for (mode, has, holds) in [

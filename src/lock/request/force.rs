@@ -24,7 +24,7 @@ pub fn force(
     };
     let look = ready::look(d, &key, owner);
     modes::require_lock(&key, &look)?;
-    if look.kind == Kind::Free {
+    if look.is_free() {
         return Ok(false);
     }
     if let Some(aim) = aim {

@@ -17,9 +17,7 @@ use super::state::Place;
 use crate::lock::counters::Counters;
 use crate::lock::head::{self, Next};
 use crate::lock::queue::Rank;
-use crate::lock::{
-    reconcile, Core, Decision, Key, Kind, Mode, Notice, Notices, WaiterId, WakeTarget,
-};
+use crate::lock::{reconcile, Core, Decision, Key, Mode, Notice, Notices, WaiterId, WakeTarget};
 
 /// At most so many grants go before a place.
 const NEAREST: usize = 4;
@@ -102,7 +100,7 @@ pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
         (Some(turn_us), Listening::Woken { shared }) => {
             put_place(d.core, key, shared);
             let is_next = head::next(d.core, key) == Some(Next::Subscribers);
-            if is_next && reconcile::read(d, key, &[]).kind == Kind::Free {
+            if is_next && reconcile::read(d, key, &[]).is_free() {
                 begin_turn(d, key, turn_us);
             }
         }
@@ -121,7 +119,7 @@ pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
         d.drop_subscribers(key);
         return false;
     };
-    if d.core.subscribers.is_turn(key) || reconcile::read(d, key, &[]).kind != Kind::Free {
+    if d.core.subscribers.is_turn(key) || !reconcile::read(d, key, &[]).is_free() {
         return true;
     }
     wake(d, key);

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::takings::{Taken, Takings, Unbound};
 use crate::lock::address::Address;
 use crate::lock::ask::{Binding, Want};
-use crate::lock::{ClientId, Kind, Lease, Look, Mode, Now, WallMs};
+use crate::lock::{ClientId, Mode, Now, WallMs};
 
 /// What has come to be bound, and what is not any more: one by one, so that nobody goes through
 /// what has not changed. There may be very many.
@@ -308,15 +308,5 @@ impl Watch {
     pub fn stalled(&self, ended: Option<WallMs>, now: Now) -> bool {
         let by = ended.map(|at| at.min(now.wall_ms()));
         self.next.zip(by).is_some_and(|(next, by)| next <= by)
-    }
-}
-
-/// The lease of an owner's holds, in whatever mode it has them.
-pub fn own_lease(look: &Look) -> Lease {
-    match look.kind {
-        Kind::ReadWrite(_) if look.writes == 0 => look.lease,
-        Kind::Permits(_) => look.lease,
-        Kind::Plain | Kind::ReadWrite(_) => look.expires.map_or(Lease::Endless, Lease::Until),
-        Kind::Free | Kind::Foreign(_) => Lease::Gone,
     }
 }

@@ -7,7 +7,7 @@ use crate::lock::away::Away;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::heard::Heard;
 use crate::lock::key::exchanged;
-use crate::lock::layout;
+use crate::lock::kind;
 use crate::lock::memory::{Fields, Value};
 use crate::lock::queue::Queues;
 use crate::lock::table::Locks;
@@ -115,11 +115,11 @@ fn all_keys_that_work_is_left_on_are_named_once() {
 
 #[test]
 fn a_mode_alone_is_a_lock_whose_holders_are_gone() {
-    let look = layout::look(&hash(&[("mode", "write")]), b"o", Some(WallMs(5)));
+    let look = kind::look(&hash(&[("mode", "write")]), b"o", Some(WallMs(5)));
     assert_eq!((look.kind, look.fields), (Kind::ReadWrite(Mode::Write), 0));
     assert_eq!(look.expires, Some(WallMs(5)));
     // With another value it is nobody's mode, and no count either.
-    let look = layout::look(&hash(&[("mode", "x")]), b"o", None);
+    let look = kind::look(&hash(&[("mode", "x")]), b"o", None);
     assert_eq!(look.kind, Kind::Foreign(Foreign::OtherHash));
 }
 
@@ -132,7 +132,7 @@ fn a_field_that_nobody_can_hold_by_is_no_hold() {
         (":write", "1"),
         ("o:write:write", "1"),
     ];
-    let holders = layout::holders(&hash(&fields), None, usize::MAX);
+    let holders = kind::holders(&hash(&fields), None, usize::MAX);
     let found = holders
         .iter()
         .map(|holder| (&holder.owner[..], holder.mode, holder.holds));

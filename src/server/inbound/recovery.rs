@@ -8,7 +8,7 @@
 
 use super::key_events;
 use crate::config;
-use crate::lock::layout::{self, Hash};
+use crate::lock::kind::{self, Hash};
 use crate::lock::{Gate, Key, Kind, Look, Slot};
 use crate::server::keys::slots;
 use crate::server::run::gate;
@@ -173,7 +173,7 @@ fn look(open: &OpenKey<'_>) -> Option<Look> {
         return None;
     }
     let expires = open.expires()?;
-    let look = layout::look(&Glance(open), &[], Some(expires));
+    let look = kind::look(&Glance(open), &[], Some(expires));
     (!matches!(look.kind, Kind::Free | Kind::Foreign(_))).then_some(look)
 }
 

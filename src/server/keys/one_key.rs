@@ -5,7 +5,7 @@
 
 use std::ops::Deref;
 
-use crate::lock::layout::Hash;
+use crate::lock::kind::Hash;
 use crate::lock::Key;
 use crate::redisson;
 use crate::server::sys::{Access, Ctx, FirstArgs, OpenKey, Selected, Text};

@@ -3,7 +3,7 @@
 //! events, messages and replies wait until all writes are done (`notices`).
 
 use super::replication::Replication;
-use crate::lock::{layout, Key, Mode, Pool, Token, WallMs, Write};
+use crate::lock::{kind, Key, Mode, Pool, Token, WallMs, Write};
 use crate::redisson;
 use crate::server::keys::{lease_keys, KeyHandle, OneKey};
 use crate::server::sys::{signal_modified, Text, To, Type};
@@ -28,8 +28,8 @@ impl Writer<'_, '_> {
             } => self.count(key, owner, *mode, *holds),
             Write::Drop { owner, mode } => self.drop_field(key, owner, *mode),
             Write::Permit { owner, held, pool } => self.permit(key, owner, *held, *pool),
-            Write::SetPool(pool) => self.set_mode(key, layout::pool_text(*pool).as_bytes()),
-            Write::SetMode(mode) => self.set_mode(key, layout::mode_text(*mode)),
+            Write::SetPool(pool) => self.set_mode(key, kind::pool_text(*pool).as_bytes()),
+            Write::SetMode(mode) => self.set_mode(key, kind::mode_text(*mode)),
             Write::Lease { owner, index, at } => self.lease(key, owner, *index, *at),
             Write::LeaseAt { owner, index, at } => self.lease_at(key, owner, *index, *at),
             Write::EndLease { owner, index } => self.end_lease(key, owner, *index),
@@ -93,20 +93,20 @@ impl Writer<'_, '_> {
         pool: Option<Pool>,
     ) -> Option<bool> {
         let field = self.keys.given.text(owner)?;
-        let mode = Text::new(layout::MODE)?;
+        let mode = Text::new(kind::MODE)?;
         let text = |text: String| Text::new(text.as_bytes());
-        let pool = pool.map(|pool| text(layout::pool_text(pool)));
+        let pool = pool.map(|pool| text(kind::pool_text(pool)));
         let open = open_to_take(self.keys, self.to, key)?;
         match (held, pool) {
             (Some((permits, ends)), Some(pool)) => {
-                let (pool, held) = (pool?, text(layout::permit_text(permits, ends))?);
+                let (pool, held) = (pool?, text(kind::permit_text(permits, ends))?);
                 open.set_field(&mode, Some(&pool))?;
                 open.set_field(&field, Some(&held))?;
                 let args = [&open.name, &mode, &pool, &field, &held];
                 self.to.send(To::Everybody, c"HSET", args, None)?;
             }
             (Some((permits, ends)), None) => {
-                let held = text(layout::permit_text(permits, ends))?;
+                let held = text(kind::permit_text(permits, ends))?;
                 set_field(open, self.to, &field, &held)?;
             }
             (None, pool) => {
@@ -122,7 +122,7 @@ impl Writer<'_, '_> {
     }
 
     fn set_mode(self, key: &Key, text: &[u8]) -> Option<bool> {
-        let field = Text::new(layout::MODE)?;
+        let field = Text::new(kind::MODE)?;
         let value = Text::new(text)?;
         let open = open_to_take(self.keys, self.to, key)?;
         set_field(open, self.to, &field, &value)?;
@@ -192,7 +192,7 @@ fn open_to_take<'k, 'a>(
 /// The field that counts an owner's holds in this mode.
 fn field<'a>(keys: &OneKey<'a>, owner: &[u8], mode: Mode) -> Option<Text<'a>> {
     match mode {
-        Mode::Write => Text::new(&layout::writer_field(owner)),
+        Mode::Write => Text::new(&kind::writer_field(owner)),
         Mode::Exclusive | Mode::Read | Mode::Permits => keys.given.text(owner),
     }
 }

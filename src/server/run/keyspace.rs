@@ -1,7 +1,7 @@
 //! The server's keyspace as the core sees it: it looks by `keys` and writes by `outbound`.
 
 use super::rights;
-use crate::lock::layout;
+use crate::lock::kind;
 use crate::lock::{
     leases_looked_at, Act, Address, ClientId, Counter, Foreign, Hint, Holder, Key, Keyspace, Kind,
     Lease, Look, Mode, Part, Slot, Write,
@@ -79,7 +79,7 @@ impl<'a> ServerKeyspace<'a> {
                 ..Look::FREE
             };
         }
-        layout::look_with_hint(open, owner, hint, || open.expires())
+        kind::look_with_hint(open, owner, hint, || open.expires())
     }
 
     /// The lease of an owner with so many read holds.
@@ -116,7 +116,7 @@ impl Keyspace for ServerKeyspace<'_> {
         let Some(open) = self.keys.open(key).filter(|open| open.is(Type::Hash)) else {
             return Vec::new();
         };
-        let mut holders = layout::holders(open, open.expires(), steps);
+        let mut holders = kind::holders(open, open.expires(), steps);
         for holder in &mut holders {
             if holder.mode == Mode::Read {
                 holder.lease = self.lease_of(key, &holder.owner, holder.holds);
@@ -127,7 +127,7 @@ impl Keyspace for ServerKeyspace<'_> {
 
     fn some_fields(&mut self, key: &Key, cursor: u64) -> Part {
         let open = self.keys.open(key).filter(|open| open.is(Type::Hash));
-        let kind = open.and_then(layout::kind);
+        let kind = open.and_then(kind::kind);
         self.keys.close();
         let _db = Selected::new(self.to.ctx, key.db);
         match hash_scan(self.to.ctx, &key.name, cursor) {
@@ -142,7 +142,7 @@ impl Keyspace for ServerKeyspace<'_> {
 
     fn is_wrong(&mut self, key: &Key, field: &[u8]) -> bool {
         let open = self.keys.open(key).filter(|open| open.is(Type::Hash));
-        open.is_some_and(|open| layout::is_wrong(open, field))
+        open.is_some_and(|open| kind::is_wrong(open, field))
     }
 
     fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool {

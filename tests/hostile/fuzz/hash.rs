@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::hostile::{run, Input};
-use crate::lock::layout::{self, Hash};
+use crate::lock::kind::{self, Hash};
 use crate::lock::memory::Fields;
 use crate::lock::{leases_looked_at, Hint, Holder, Kind, Lease, Look, Mode, Pool, WallMs};
 use crate::redisson;
@@ -117,7 +117,7 @@ fn hashes(data: &[u8]) {
         let name = input.word(&NAMES).to_vec();
         fields.insert(name, input.word(&VALUES).to_vec());
     }
-    let look = layout::look(&fields, owner, ends);
+    let look = kind::look(&fields, owner, ends);
     let known = kind(&fields);
     // Who is known to hold it makes no difference to what is found.
     for holder in fields.keys().map(Vec::as_slice).chain([NAMES[0]]) {
@@ -126,7 +126,7 @@ fn hashes(data: &[u8]) {
                 holder: Some(holder),
                 end: None,
             };
-            layout::look_with_hint(&fields, owner, known, || ends)
+            kind::look_with_hint(&fields, owner, known, || ends)
         };
         let is_its = known == Some(Kind::Plain) && fields.contains_key(holder);
         assert_eq!(
@@ -148,7 +148,7 @@ fn hashes(data: &[u8]) {
             counts(&fields, owner, &look);
         }
     }
-    for holder in layout::holders(&fields, ends, usize::MAX) {
+    for holder in kind::holders(&fields, ends, usize::MAX) {
         is_written(&fields, known, &holder);
     }
 }
@@ -156,7 +156,7 @@ fn hashes(data: &[u8]) {
 /// It is none, or the owner's own field says nothing of holds.
 fn is_unlike_a_lock(fields: &Fields, known: Option<Kind>, owner: &[u8], look: &Look) {
     assert_eq!((look.holds, look.writes), (0, 0), "{fields:?}");
-    let own = [fields.get(owner), fields.get(&layout::writer_field(owner))];
+    let own = [fields.get(owner), fields.get(&kind::writer_field(owner))];
     let is_odd = |value: &&Vec<u8>| !positive(value);
     let odd = own.into_iter().flatten().any(|value| is_odd(&value));
     let permits = matches!(known, Some(Kind::Permits(_)));
@@ -174,7 +174,7 @@ fn counts(fields: &Fields, owner: &[u8], look: &Look) {
     match look.kind {
         Kind::Permits(_) => {
             if let (true, Lease::Until(ends)) = (look.holds > 0, look.lease) {
-                let text = layout::permit_text(look.holds, ends).into_bytes();
+                let text = kind::permit_text(look.holds, ends).into_bytes();
                 assert_eq!(fields.get(owner), Some(&text), "{fields:?}");
             }
         }
@@ -184,7 +184,7 @@ fn counts(fields: &Fields, owner: &[u8], look: &Look) {
         _ if fields.len() == 1 => assert_eq!(look.fields, 0),
         _ => {
             assert_eq!(look.holds, of(owner), "{fields:?}");
-            assert_eq!(look.writes, of(&layout::writer_field(owner)), "{fields:?}");
+            assert_eq!(look.writes, of(&kind::writer_field(owner)), "{fields:?}");
         }
     }
 }
@@ -192,14 +192,10 @@ fn counts(fields: &Fields, owner: &[u8], look: &Look) {
 /// A holder stands in the hash as rlock would have written it.
 fn is_written(fields: &Fields, known: Option<Kind>, holder: &Holder) {
     let (field, value) = match (holder.mode, holder.lease) {
-        (Mode::Permits, Lease::Until(ends)) => (
-            holder.owner.to_vec(),
-            layout::permit_text(holder.holds, ends),
-        ),
-        (Mode::Write, _) => (
-            layout::writer_field(&holder.owner),
-            holder.holds.to_string(),
-        ),
+        (Mode::Permits, Lease::Until(ends)) => {
+            (holder.owner.to_vec(), kind::permit_text(holder.holds, ends))
+        }
+        (Mode::Write, _) => (kind::writer_field(&holder.owner), holder.holds.to_string()),
         _ => (holder.owner.to_vec(), holder.holds.to_string()),
     };
     assert_eq!(fields.get(&field), Some(&value.into_bytes()), "{fields:?}");
@@ -207,7 +203,7 @@ fn is_written(fields: &Fields, known: Option<Kind>, holder: &Holder) {
     if let Some(Kind::Permits(pool)) = known {
         assert_eq!(
             fields.field(b"mode", <[u8]>::to_vec),
-            Some(layout::pool_text(pool).into_bytes())
+            Some(kind::pool_text(pool).into_bytes())
         );
     }
 }

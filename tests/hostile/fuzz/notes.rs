@@ -5,7 +5,7 @@
 use super::request::by;
 use super::shell::{key, Shell};
 use crate::hostile::{run, Input};
-use crate::lock::layout;
+use crate::lock::kind;
 use crate::lock::memory::{counter, Fields, Value};
 use crate::lock::{Cause, ClientId, Gate, Key, Kind, Mode, Note, Once, WallMs};
 
@@ -186,7 +186,7 @@ fn untouched(shell: &mut Shell, run: impl FnOnce(&mut Shell)) {
     let strange = |(at, (value, ends)): (&Key, &(Value, Option<WallMs>))| {
         let is_past = ends.is_some_and(|ends| now > ends);
         let is_strange = match value {
-            Value::Hash(fields) => matches!(layout::look(fields, b"", None).kind, Kind::Foreign(_)),
+            Value::Hash(fields) => matches!(kind::look(fields, b"", None).kind, Kind::Foreign(_)),
             // It may be the lease key of a reader.
             Value::Text => !crate::redisson::is_lease_key(&at.name),
             Value::Number(_) => false,

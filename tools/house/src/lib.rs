@@ -50,9 +50,10 @@ pub use counts::{counts, Count, Limit};
 pub const FLOORS: &[&[&str]] = &[
     // Values.
     &[
-        "lock::types", "lock::key", "lock::found", "lock::layout", "lock::write",
-        "lock::keyspace", "lock::address",
-        "lock::ask", "lock::refusal", "lock::notice", "lock::deadlines",
+        "lock::types", "lock::key", "lock::found", "lock::write",
+        "lock::address",
+        "lock::ask", "lock::refusal", "lock::notice", "lock::kind", "lock::keyspace",
+        "lock::deadlines",
         "lock::moments", "lock::durations", "lock::fifo",
     ],
     // Owners of state.

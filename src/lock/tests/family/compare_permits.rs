@@ -5,7 +5,7 @@ use super::compare_leases::may_renew;
 use super::model::{Mode, Place};
 use super::shell::at;
 use super::world::World;
-use crate::lock::layout;
+use crate::lock::kind;
 use crate::lock::memory::Value;
 use crate::lock::{Kind, Lease};
 
@@ -15,11 +15,11 @@ pub fn same_permits(world: &mut World, place: Place) {
     let Some((Value::Hash(fields), _)) = live(world, &at(place)) else {
         panic!("{place:?} is no hash");
     };
-    let found = layout::look(fields, &[], None);
+    let found = kind::look(fields, &[], None);
     let Kind::Permits(pool) = found.kind else {
         panic!("{place:?} has no permits: {fields:?}");
     };
-    let holders = layout::holders(fields, None, usize::MAX);
+    let holders = kind::holders(fields, None, usize::MAX);
     assert_eq!(holders.len(), found.fields, "{fields:?}");
     let now = world.model.now_ms();
     let mut live = 0;

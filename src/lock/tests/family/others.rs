@@ -41,7 +41,7 @@ fn ttl(ends: i64) -> Option<WallMs> {
 
 /// So many more permits are out.
 fn change_pool(fields: &mut Fields, by: i64) {
-    let found = crate::lock::layout::look(fields, &[], None);
+    let found = crate::lock::kind::look(fields, &[], None);
     let pool = match found.kind {
         Kind::Permits(pool) => pool,
         _ => Pool {
@@ -50,7 +50,7 @@ fn change_pool(fields: &mut Fields, by: i64) {
             out: 0,
         },
     };
-    let text = crate::lock::layout::pool_text(pool.plus(by));
+    let text = crate::lock::kind::pool_text(pool.plus(by));
     fields.insert(b"mode".to_vec(), text.into_bytes());
 }
 

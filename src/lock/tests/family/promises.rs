@@ -295,8 +295,8 @@ fn holders(world: &World, place: Place) -> Holders {
         return found;
     };
     let shared = fields.contains_key(&b"mode"[..]);
-    if let lock::Kind::Permits(_) = lock::layout::look(fields, &[], None).kind {
-        for holder in lock::layout::holders(fields, None, usize::MAX) {
+    if let lock::Kind::Permits(_) = lock::kind::look(fields, &[], None).kind {
+        for holder in lock::kind::holders(fields, None, usize::MAX) {
             let live = holder
                 .lease
                 .end()
@@ -348,7 +348,7 @@ impl World {
         let Some(Value::Hash(fields)) = value(self, place) else {
             return false;
         };
-        let lock::Kind::Permits(pool) = lock::layout::look(fields, &[], None).kind else {
+        let lock::Kind::Permits(pool) = lock::kind::look(fields, &[], None).kind else {
             return false;
         };
         let wants = ask.share.count as i64;

@@ -1,7 +1,7 @@
 //! Permits, in the core, in the hash, and in the model.
 
 use super::{Page, NONE};
-use crate::lock::layout;
+use crate::lock::kind;
 use crate::lock::table::Shared;
 use crate::lock::tests::family::others::Fields;
 use crate::lock::{Kind, Share, WallMs};
@@ -38,14 +38,14 @@ impl Page<'_> {
         self.count(fields.len());
         let mode = fields.get(&b"mode"[..]);
         self.text.extend(mode.into_iter().flatten());
-        let is_pool = matches!(layout::look(fields, &[], None).kind, Kind::Permits(_));
+        let is_pool = matches!(kind::look(fields, &[], None).kind, Kind::Permits(_));
         let labels = self.labels;
         for field in &labels.fields {
             self.put(b' ');
             let Some(value) = fields.get(field) else {
                 continue;
             };
-            match layout::permit_holder(field, value).filter(|_| is_pool) {
+            match kind::permit_holder(field, value).filter(|_| is_pool) {
                 Some(holder) => {
                     self.count(usize::try_from(holder.holds).unwrap());
                     self.moment(holder.lease.end());
