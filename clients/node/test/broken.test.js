@@ -10,7 +10,7 @@ forEach('the reply to ACQUIRE is lost: one hold, of the program', async (t, open
   const proxy = await Proxy.start(t, server.port);
   const locks = open(proxy.port);
   await (await locks.acquire('warm')).release();
-  for (const options of [{}, { wait: 5000 }, { watchdog: false }, { wait: 5000, watchdog: false }]) {
+  for (const options of [{}, { wait: 20_000 }, { watchdog: false }, { wait: 20_000, watchdog: false }]) {
     proxy.cut('RLOCK.ACQUIRE');
     const hold = await locks.acquire('jobs', options);
     const [holder] = (await server.info('jobs')).holders;
