@@ -41,7 +41,7 @@ fn that_releases_acquires_and_renews() {
         (reason, renewed, released, next)
     });
     assert_eq!(end, (Reason::Forced, Ok(()), Ok(()), Ok(())));
-    let free = locks.acquire("free").wait(s(3)).get().unwrap();
+    let free = locks.acquire("free").wait(s(20)).get().unwrap();
     assert_eq!(free.release(), Ok(()));
     assert!(
         ["a", "b", "c", "free"]

@@ -78,19 +78,19 @@ async fn begun(asks: &mut (impl Future + Unpin)) -> bool {
 #[tokio::test]
 async fn a_paused_task_does_not_take_the_server_for_silent() {
     let server = Server::start();
-    let locks = Locks::with_timeout(server.client(), s(1));
+    let locks = Locks::with_timeout(server.client(), s(3));
     drop(soon(locks.acquire("other")).await);
     let mut asks = locks.acquire("jobs").into_future();
     assert!(begun(&mut asks).await);
-    std::thread::sleep(ms(1500));
+    std::thread::sleep(s(4));
     assert_eq!(soon(soon(asks).await.unwrap().release()).await, Ok(()));
 
-    let plain = soon(locks.acquire("plain").plain().lease(s(1)))
+    let plain = soon(locks.acquire("plain").plain().lease(s(3)))
         .await
         .unwrap();
     let mut renews = Box::pin(plain.renew(s(60)));
     assert!(begun(&mut renews).await);
-    std::thread::sleep(ms(1500));
+    std::thread::sleep(s(4));
     assert_eq!(soon(renews).await, Ok(()));
     assert_eq!(soon(plain.release()).await, Ok(()));
 }
@@ -100,7 +100,7 @@ async fn a_paused_task_does_not_take_the_server_for_silent() {
 async fn a_lease_that_passed_here_is_released_there() {
     let server = Server::start();
     let locks = server.locks();
-    let plain = locks.acquire("plain").plain().lease(s(1)).await.unwrap();
+    let plain = locks.acquire("plain").plain().lease(s(3)).await.unwrap();
     // By another connection, so that its answer never comes.
     let renew = format!("RLOCK.RENEW plain {} 60000", plain.owner());
     assert_eq!(server.ask::<i64>(&renew), 1);
