@@ -123,8 +123,8 @@ forEach('cut while a hundred holds, waits and releases are under way', async (t,
   const proxy = await Proxy.start(t, server.port);
   const locks = open(proxy.port);
   const names = [...Array(100).keys()];
-  const held = await Promise.all(names.map((n) => locks.acquire(`held:${n}`)));
-  const given = await Promise.all(names.map((n) => locks.acquire(`given:${n}`, { watchdog: false })));
+  const held = await Promise.all(names.map((n) => locks.acquire(`held:${n}`, { lease: 60_000 })));
+  const given = await Promise.all(names.map((n) => locks.acquire(`given:${n}`, { watchdog: false, lease: 60_000 })));
   for (const n of names) await server.say('RLOCK.ACQUIRE', `wait:${n}`, 'other', 60_000);
   const waits = names.map((n) => locks.acquire(`wait:${n}`, { wait: 60_000 }));
   await server.waiting('wait:99', 1);

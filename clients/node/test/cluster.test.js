@@ -13,7 +13,7 @@ for (const load of [0, 200]) {
   forEach(`the slot of the channel moves (${load} commands under way): holds stand, waits go on`, async (t, open) => {
     const cluster = await Cluster.start(t);
     const [here, there] = cluster.masters;
-    const locks = open(here.port, { cluster: true });
+    const locks = open(here.port, { cluster: true, timeout: 30_000 });
     const [key, other, awaited, plain] = ['k', 'o', 'w', 'p'].map((kind) => keyAt(0, kind));
     const hold = await locks.acquire(key, { lease: 20_000 });
     const rest = await locks.acquire(other);
