@@ -199,7 +199,10 @@ fn a_step_forward_ends_leases_and_no_block_time() {
         control.has_waiters("other", 1);
         waits.still_waits();
         assert_eq!(waits.client.read(), Value::Nil);
-        assert!(since.elapsed() >= Duration::from_millis(11_900), "too early");
+        assert!(
+            since.elapsed() >= Duration::from_millis(11_900),
+            "too early"
+        );
         prompt("a BLOCK time", since, Duration::from_millis(12_000));
     });
 }
