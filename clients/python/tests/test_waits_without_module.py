@@ -14,9 +14,8 @@ import rlock._lines
 
 @pytest.fixture(autouse=True)
 def tries_are_rare(monkeypatch):
-    """So that what comes by a message comes long before the next try, and no place runs out, also on a slow machine."""
+    """Of who has a place: what comes by a message comes long before the next try, and no place runs out, also on a slow machine."""
     monkeypatch.setattr(rlock._lines, "KEPT", 60_000)
-    monkeypatch.setattr(rlock._lines, "PAUSE", 25.0)
     monkeypatch.setattr(rlock._lines, "PAUSE_IN_PLACE", 25.0)
 
 

@@ -263,7 +263,6 @@ def test_a_node_of_a_cluster(tmp_path, face, monkeypatch):
     monkeypatch.setattr(Server, "words", ())
     # So that a hand-over is by a message, and long before the next try.
     monkeypatch.setattr(rlock._lines, "KEPT", 60_000)
-    monkeypatch.setattr(rlock._lines, "PAUSE", 25.0)
     monkeypatch.setattr(rlock._lines, "PAUSE_IN_PLACE", 25.0)
     cluster = Cluster(tmp_path)
     try:
