@@ -154,7 +154,7 @@ class Driver:
         self.process.stdin.write(line.encode() + b"\n")
         return number, answer
 
-    async def end(self, within=10):
+    async def end(self, within=30):
         """Closes its input, and gives what it ended with; None if it did not end."""
         if self.process.stdin.can_write_eof():
             self.process.stdin.close()

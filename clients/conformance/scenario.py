@@ -12,7 +12,7 @@ from server import Down
 from world import World
 
 SOON = 30_000  # ms: for whatever must come
-BOUND = 60  # s: for a scenario that does not say it
+BOUND = 120  # s: for a scenario that does not say it
 NOTHING = object()
 
 

@@ -205,7 +205,7 @@ func TestRefused(t *testing.T) {
 // A release that the server refuses for now is retried until it takes it.
 func TestReleaseRefused(t *testing.T) {
 	s := startServer(t)
-	hold := must(s.locks().Lock(ctx, "jobs", rlock.Lease(time.Second)))
+	hold := must(s.locks().Lock(ctx, "jobs", rlock.Lease(5*time.Second)))
 	s.do("CONFIG SET min-replicas-to-write 1")
 	isErr(t, hold.Release(ctx), rlock.ErrRefused)
 	s.do("CONFIG SET min-replicas-to-write 0")

@@ -41,7 +41,7 @@ func startClusterOf(t testing.TB, start func(testing.TB, ...string) *server) *cl
 }
 
 func (c *cluster) add() {
-	c.nodes = append(c.nodes, c.start(c.t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+	c.nodes = append(c.nodes, c.start(c.t, "--cluster-enabled", "yes", "--cluster-node-timeout", "5000",
 		"--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0"))
 }
 

@@ -108,7 +108,7 @@ func TestWaitsEndWithoutModule(t *testing.T) {
 			began := time.Now()
 			_, err := locks.Lock(ctx, "jobs", rlock.Wait(wait))
 			isErr(t, err, rlock.ErrNotAcquired)
-			if took := time.Since(began); took < wait || took > wait+5*time.Second {
+			if took := time.Since(began); took < wait || took > wait+20*time.Second {
 				t.Error(wait, " took ", took)
 			}
 		}
@@ -163,7 +163,7 @@ func TestCrowdWithoutModule(t *testing.T) {
 func TestHoldsAreKeptByTheClient(t *testing.T) {
 	forEachBackend(t, func(t *testing.T, s *server, new func(...rlock.Setting) *rlock.Locks) {
 		locks := new()
-		const lease = 600 * time.Millisecond
+		const lease = 2500 * time.Millisecond
 		var kept []*rlock.Hold
 		for i, opts := range [][]rlock.Option{{}, {rlock.Read()}, {rlock.Limit(2)}} {
 			kept = append(kept, must(locks.TryLock(ctx, fmt.Sprint("kept:", i), append(opts, rlock.Lease(lease))...)))
@@ -264,7 +264,7 @@ func TestRightsWithoutModule(t *testing.T) {
 	s.do("FUNCTION FLUSH")
 	for _, rules := range []string{rights, rights + " -command -fcall -fcall_ro +script|load +evalsha"} {
 		locks = s.locksOf(rules)
-		hold := must(locks.TryLock(ctx, "lock:jobs", rlock.Lease(500*time.Millisecond)))
+		hold := must(locks.TryLock(ctx, "lock:jobs", rlock.Lease(10*time.Second)))
 		wait := later(func() (*rlock.Hold, error) { return locks.Lock(ctx, "lock:jobs") })
 		until(t, "the place", func() bool { return s.places("lock:jobs") == 1 })
 		must(0, hold.Release(ctx))
@@ -288,7 +288,7 @@ func TestModuleComesAndGoes(t *testing.T) {
 	s := startPlainServer(t, "--enable-module-command", "yes")
 	replica := startPlainServer(t, "--enable-module-command", "yes")
 	locks := s.locks(rlock.AskEvery(100 * time.Millisecond))
-	const lease = 2 * time.Second
+	const lease = 5 * time.Second
 	watched := must(locks.TryLock(ctx, "watched", rlock.Lease(lease)))
 	plain := must(locks.TryLock(ctx, "plain", plainMinute...))
 	many := must(locks.LockMany(ctx, []string{"a", "b"}, rlock.Lease(lease)))
@@ -412,13 +412,13 @@ func TestClusterWithoutModule(t *testing.T) {
 	node, locks, others := c.nodes[0], c.locks(), c.locks()
 	holds := []*rlock.Hold{}
 	for _, key := range []string{"a", "c", "{b}x", "a{b", "{}"} {
-		holds = append(holds, must(locks.Lock(ctx, key, rlock.Lease(2*time.Second))))
+		holds = append(holds, must(locks.Lock(ctx, key, rlock.Lease(5*time.Second))))
 	}
-	moves := must(locks.Lock(ctx, "{b1}moves", rlock.Lease(2*time.Second)))
+	moves := must(locks.Lock(ctx, "{b1}moves", rlock.Lease(5*time.Second)))
 	wait := later(func() (*rlock.Hold, error) { return others.Lock(ctx, "{b1}moves") })
 	until(t, "the place", func() bool { return node.do("ZCARD rlock1_queue:{b1}moves") == int64(1) })
 	c.move(node.do("CLUSTER KEYSLOT {b1}").(int64), 0, 1)
-	time.Sleep(2 * time.Second)
+	time.Sleep(6 * time.Second) // longer than the leases
 	for _, hold := range append(holds, moves) {
 		must(0, hold.Err())
 		must(0, hold.Release(ctx))

@@ -271,7 +271,7 @@ func TestSilence(t *testing.T) {
 	s := startServer(t)
 	p := startProxy(t, s)
 	locks := locksAt(t, p.Addr().String())
-	hold := must(locks.Lock(ctx, "jobs", rlock.Lease(time.Second)))
+	hold := must(locks.Lock(ctx, "jobs", rlock.Lease(3*time.Second)))
 	p.hold(true)
 	lostWith(t, hold, "connection")
 	p.hold(false)

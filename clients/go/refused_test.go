@@ -122,9 +122,9 @@ func TestNamesAreBytes(t *testing.T) {
 // A server that was in the middle of a wait when it stopped has not said that somebody has it.
 func TestServerStopsDuringAWait(t *testing.T) {
 	s := startServer(t)
-	locks := s.locks(rlock.Timeout(time.Second))
+	locks := s.locks(rlock.Timeout(2 * time.Second))
 	s.do("RLOCK.ACQUIRE jobs other 60000")
-	wait := later(func() (*rlock.Hold, error) { return locks.Lock(ctx, "jobs", rlock.Wait(500*time.Millisecond)) })
+	wait := later(func() (*rlock.Hold, error) { return locks.Lock(ctx, "jobs", rlock.Wait(3*time.Second)) })
 	s.waiting("jobs", 1)
 	s.signal(syscall.SIGSTOP)
 	isErr(t, soon(t, "the end", wait).err, rlock.ErrConnection)
@@ -203,7 +203,7 @@ func TestTLS(t *testing.T) {
 	s := startServer(t, "--tls-port", itoa(port), "--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "no")
 	over := func(config *tls.Config) *rlock.Locks {
 		client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + itoa(port), TLSConfig: config})
-		locks := rlock.New(client, rlock.Timeout(2*time.Second))
+		locks := rlock.New(client, rlock.Timeout(4*time.Second))
 		t.Cleanup(func() { locks.Close(); client.Close() })
 		return locks
 	}

@@ -78,7 +78,7 @@ func TestContextThatPanics(t *testing.T) {
 					})
 					cancel()
 				}
-				must(0, must(job.Lock(ctx, "jobs", rlock.Wait(5*time.Second))).Release(ctx))
+				must(0, must(job.Lock(ctx, "jobs", rlock.Wait(20*time.Second))).Release(ctx))
 				s.free("jobs")
 				s.waiting("taken", 0)
 			}
@@ -90,7 +90,7 @@ func TestContextThatPanics(t *testing.T) {
 
 func TestLongestTimes(t *testing.T) {
 	s := startServer(t)
-	locks := s.locks(rlock.Timeout(time.Second))
+	locks := s.locks(rlock.Timeout(10 * time.Second))
 	for _, longest := range []time.Duration{math.MaxInt64, math.MaxInt64 - time.Microsecond, math.MaxInt64 / 2} {
 		for _, opts := range [][]rlock.Option{{}, {rlock.NoWatchdog()}, {rlock.Max(longest)}} {
 			hold := must(locks.Lock(ctx, "jobs", append(opts, rlock.Lease(longest))...))

@@ -51,7 +51,7 @@ fn a_hundred_clients_have_the_lock_one_after_the_other_in_order() {
     let mut control = server.raw();
     control.ask("RLOCK.ACQUIRE k first 100000");
     let waiters: Vec<_> = (0..CLIENTS)
-        .map(|n| Waiter::with(&server, &format!("k w{n} 5000 BLOCK 10000")))
+        .map(|n| Waiter::with(&server, &format!("k w{n} 60000 BLOCK 60000")))
         .collect();
     let inside = Mutex::new(());
     let start = Instant::now();
@@ -74,7 +74,7 @@ fn a_hundred_clients_have_the_lock_one_after_the_other_in_order() {
         running.into_iter().map(|one| one.join().unwrap()).collect()
     });
     assert!(
-        start.elapsed() < Duration::from_secs(5),
+        start.elapsed() < Duration::from_secs(25),
         "by leases that ended"
     );
     assert!(

@@ -70,22 +70,20 @@ fn with_a_replica_that_is_needed_leases_end() {
 #[test]
 fn where_the_cron_runs_once_a_second_a_stop_costs_no_second_more() {
     let (server, _replica) = pair(&["--hz", "1"]);
-    let within: Vec<_> = (0..3)
-        .map(|n| {
-            let mut waiters = waited_for(&server, 1);
-            server.pause_process();
-            thread::sleep(Duration::from_millis(3000));
-            server.resume_process();
-            let woken = Instant::now();
-            waiters[0].token();
-            let took = woken.elapsed();
-            println!("{n}: {took:?}");
-            server.raw().release("k0", "b");
-            took
-        })
-        .collect();
-    let least = within.iter().min();
-    assert!(least < Some(&Duration::from_millis(600)), "{within:?}");
+    // A busy machine may be slow at any time, but is not each time.
+    let soon = (0..8).any(|n| {
+        let mut waiters = waited_for(&server, 1);
+        server.pause_process();
+        thread::sleep(Duration::from_millis(3000));
+        server.resume_process();
+        let woken = Instant::now();
+        waiters[0].token();
+        let took = woken.elapsed();
+        println!("{n}: {took:?}");
+        server.raw().release("k0", "b");
+        took < Duration::from_millis(600)
+    });
+    assert!(soon, "it took 600 ms and more each time");
 }
 
 /// Nobody can have replaced it.

@@ -29,6 +29,6 @@ forEach('acks: with a replica, with a frozen one, at once and after a wait', asy
   await server.free('jobs');
 
   replica.signal('SIGCONT');
-  const hold = await locks.acquire('jobs', { acks: 1, acksTimeout: 20_000, wait: 1000 });
+  const hold = await locks.acquire('jobs', { acks: 1, acksTimeout: 20_000, wait: 20_000 });
   assert.equal(hold.lost, null);
 });

@@ -10,7 +10,7 @@ forEach('the reply to ACQUIRE is lost: one hold, of the program', async (t, open
   const proxy = await Proxy.start(t, server.port);
   const locks = open(proxy.port);
   await (await locks.acquire('warm')).release();
-  for (const options of [{}, { wait: 5000 }, { watchdog: false }, { wait: 5000, watchdog: false }]) {
+  for (const options of [{}, { wait: 20_000 }, { watchdog: false }, { wait: 20_000, watchdog: false }]) {
     proxy.cut('RLOCK.ACQUIRE');
     const hold = await locks.acquire('jobs', options);
     const [holder] = (await server.info('jobs')).holders;
@@ -123,8 +123,8 @@ forEach('cut while a hundred holds, waits and releases are under way', async (t,
   const proxy = await Proxy.start(t, server.port);
   const locks = open(proxy.port);
   const names = [...Array(100).keys()];
-  const held = await Promise.all(names.map((n) => locks.acquire(`held:${n}`)));
-  const given = await Promise.all(names.map((n) => locks.acquire(`given:${n}`, { watchdog: false })));
+  const held = await Promise.all(names.map((n) => locks.acquire(`held:${n}`, { lease: 60_000 })));
+  const given = await Promise.all(names.map((n) => locks.acquire(`given:${n}`, { watchdog: false, lease: 60_000 })));
   for (const n of names) await server.say('RLOCK.ACQUIRE', `wait:${n}`, 'other', 60_000);
   const waits = names.map((n) => locks.acquire(`wait:${n}`, { wait: 60_000 }));
   await server.waiting('wait:99', 1);

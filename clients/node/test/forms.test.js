@@ -163,7 +163,7 @@ forEach('read, write, permits, many keys', async (t, open) => {
 forEach('a plain lease ends, unless it is renewed', async (t, open) => {
   const server = await Server.start(t);
   const locks = open(server.port);
-  const hold = await locks.acquire('jobs', { watchdog: false, lease: 2000 });
+  const hold = await locks.acquire('jobs', { watchdog: false, lease: 20_000 });
   await hold.renew(60_000);
   assert((await server.say('PTTL', 'jobs')) > 30_000);
   await hold.renew(300);

@@ -39,9 +39,9 @@ forEach('using: the signal is aborted, and Lost comes out with what the body sai
 forEach('a program that keeps the event loop busy beyond a lease sees that it is over', async (t, open) => {
   const server = await Server.start(t);
   const locks = open(server.port);
-  const holds = await Promise.all(['a', 'b', 'c'].map((key) => locks.acquire(key, { watchdog: false, lease: 300 })));
-  const bounded = await locks.acquire('d', { max: 300 });
-  const end = performance.now() + 400;
+  const holds = await Promise.all(['a', 'b', 'c'].map((key) => locks.acquire(key, { watchdog: false, lease: 3000 })));
+  const bounded = await locks.acquire('d', { max: 3000 });
+  const end = performance.now() + 3100;
   while (performance.now() < end); // nothing else runs meanwhile
   assert.equal(holds[0].lost?.reason, 'lease');
   assert(holds[1].signal.aborted);
@@ -121,7 +121,7 @@ forEach('a frozen server: lost within one lease, and waits end in time', async (
   server.signal('SIGSTOP');
   const began = performance.now();
   assert.equal(await lost(hold), 'connection');
-  assert(performance.now() - began < 6000, `it took ${performance.now() - began} ms`);
+  assert(performance.now() - began < 15_000, `it took ${performance.now() - began} ms`);
   assert((await failure(locks.acquire('c'))) instanceof ConnectionError);
   assert((await wait) instanceof ConnectionError);
   server.signal('SIGCONT');

@@ -77,12 +77,15 @@ forEach('a release is a message, and one process tries for all its waits', async
   const waits = Array.from({ length: 40 }, () => locks.using('jobs', { wait: 30_000 }, () => performance.now()));
   await until(async () => (await places(server, 'jobs')) === 1, 'it has a place');
   await server.say('CONFIG', 'RESETSTAT');
+  const reset = performance.now();
   await sleep(2000);
-  assert(await calls(server) <= 8, 'few tries');
+  const tried = await calls(server);
+  const seconds = (performance.now() - reset) / 1000;
+  assert(tried <= 4 * seconds + 4, `${tried} tries in ${seconds} s`); // each for itself would be 40 in each second
   const began = performance.now();
   await drop(server, 'jobs');
   const ends = await Promise.all(waits);
-  assert(Math.max(...ends) - began < 2000, `${Math.max(...ends) - began} ms for 40 hand-overs`);
+  assert(Math.max(...ends) - began < 10_000, `${Math.max(...ends) - began} ms for 40 hand-overs`);
   assert.equal(await places(server, 'jobs'), 0);
 });
 
@@ -114,11 +117,10 @@ forEach('a place outlives its connection', async (t, open) => {
     await until(async () => (await calls(server)) >= tried + 2, 'it tries on the next one');
     assert.deepEqual(await names(), before);
   }
+  // Only one place is there, so it has no dead connection's to wait for.
+  assert.deepEqual(await names(), before);
   await drop(server, 'jobs');
-  const dropped = performance.now();
   const hold = await wait;
-  // By its turn, and not when a place of a dead connection has run out.
-  assert(performance.now() - dropped < 1200);
   await hold.release();
   assert.equal(await places(server, 'jobs'), 0);
 });
@@ -156,15 +158,15 @@ forEach('permits, readers and several keys are waited for', async (t, open) => {
 forEach('a hold is renewed by the client, and the loss of it is found', async (t, open) => {
   const server = await plain(t);
   const locks = open(server.port);
-  const [kept, gone, other] = await Promise.all(['a', 'b', 'c'].map((key) => locks.acquire(key, { lease: 900 })));
-  const bounded = await locks.acquire('d', { lease: 900, max: 1500 });
-  await sleep(2000);
+  const [kept, gone, other] = await Promise.all(['a', 'b', 'c'].map((key) => locks.acquire(key, { lease: 3000 })));
+  const bounded = await locks.acquire('d', { lease: 3000, max: 4000 });
+  await sleep(5000);
   for (const hold of [kept, gone, other]) assert.equal(hold.lost, null);
   assert.equal(bounded.lost?.reason, 'max');
   await server.say('DEL', 'b');
   await server.say('SET', 'c', 'x');
   assert.deepEqual([await lost(gone), await lost(other)], ['deleted', 'overwritten']);
-  const several = await locks.acquire(['h', 'i', 'j'], { lease: 900 });
+  const several = await locks.acquire(['h', 'i', 'j'], { lease: 3000 });
   await server.say('SET', 'i', 'x');
   assert.equal(await lost(several), 'overwritten');
   await until(async () => (await server.say('EXISTS', 'h', 'j')) === 0, 'the others are released');
@@ -180,15 +182,15 @@ forEach('a hold is renewed by the client, and the loss of it is found', async (t
 
 forEach('a hold whose renewals are not answered is lost with its lease', async (t, open) => {
   const server = await plain(t);
-  const hold = await open(server.port).acquire('a', { lease: 1500 });
   const began = performance.now();
+  const hold = await open(server.port).acquire('a', { lease: 5000 });
   server.signal('SIGSTOP');
   const reason = await lost(hold);
   const after = performance.now() - began;
   server.signal('SIGCONT');
   assert.equal(reason, 'lease');
-  // It ends with the lease of 1500 ms; how late the process hears of it, the machine decides.
-  assert(after > 900 && after < 10_000, `${after} ms`);
+  // It ends with the lease, which begins when it is asked for; how late the process hears of it, the machine decides.
+  assert(after > 4900 && after < 15_000, `${after} ms`);
   await until(async () => (await server.say('EXISTS', 'a')) === 0, 'it is released');
 });
 
@@ -196,14 +198,14 @@ forEach('a hold outlives its connections', async (t, open) => {
   const server = await plain(t);
   const proxy = await Proxy.start(t, server.port);
   const locks = open(proxy.port);
-  const hold = await locks.acquire('a', { lease: 1200 });
+  const hold = await locks.acquire('a', { lease: 4000 });
   await take(server, 'b');
   const wait = locks.acquire('b', { wait: 30_000 });
   for (let n = 0; n < 4; n++) {
     await sleep(500);
     proxy.close();
   }
-  await sleep(1500);
+  await sleep(3000);
   assert.equal(hold.lost, null);
   assert.equal((await holder(server, 'a'))[hold.owner], '1');
   await drop(server, 'b');
@@ -215,8 +217,8 @@ forEach('a hold outlives its connections', async (t, open) => {
 forEach('a server that loses the library again and again loses nothing', async (t, open) => {
   const server = await plain(t);
   const locks = open(server.port);
-  const hold = await locks.acquire('a', { lease: 600 });
-  const end = performance.now() + 2000;
+  const hold = await locks.acquire('a', { lease: 3000 });
+  const end = performance.now() + 4000;
   const flush = async () => {
     while (performance.now() < end) {
       await server.say('FUNCTION', 'FLUSH');
@@ -267,10 +269,10 @@ forEach('by scripts, where functions may not be used', async (t, open) => {
   const server = await Server.plain(t);
   await server.say('ACL', 'SETUSER', 'ann', ...RIGHTS, '-function', '-fcall', '-fcall_ro', '-command');
   const locks = open(server.port, ANN);
-  const hold = await locks.acquire('a', { lease: 600 });
+  const hold = await locks.acquire('a', { lease: 3000 });
   const wait = locks.acquire('a', { wait: 20_000 });
   await server.say('SCRIPT', 'FLUSH');
-  await sleep(1000);
+  await sleep(3500);
   await server.say('SCRIPT', 'FLUSH');
   assert.equal(hold.lost, null);
   await hold.release();
@@ -305,7 +307,7 @@ for (const [backend, commands] of [['functions', '+fcall +fcall_ro +function|loa
       await hold.release();
       await (await next).release();
     }
-    const both = await locks.acquire(['jobs:1', 'jobs:2'], { wait: 1000 });
+    const both = await locks.acquire(['jobs:1', 'jobs:2'], { wait: 20_000 });
     await both.release();
     assert.equal(locks.backend, backend);
   });
@@ -334,9 +336,9 @@ forEach('the module comes: holds and waits go over to it', async (t, open) => {
   t.after(() => (AGAIN.every = every));
   const server = await plain(t, '--enable-module-command', 'yes');
   const locks = open(server.port);
-  const hold = await locks.acquire('a', { lease: 5000 });
+  const hold = await locks.acquire('a', { lease: 10_000 });
   await take(server, 'b');
-  const wait = locks.acquire('b', { wait: 60_000, lease: 5000 });
+  const wait = locks.acquire('b', { wait: 60_000, lease: 10_000 });
   await until(async () => (await places(server, 'b')) === 1, 'it waits');
   await server.say('MODULE', 'LOAD', MODULE);
   await until(async () => (await server.info('a')).holders?.[0].watchdog > 0, 'the module has its watchdog');
@@ -355,14 +357,20 @@ forEach('in a cluster, where a slot moves too', async (t, open) => {
   const [from, to] = cluster.masters;
   const locks = open(from.port, { cluster: true });
   const keys = [0, 1, 2].map((n) => keyAt(n, 'k'));
-  for (const key of [...keys, '{', 'x}', '{}y']) await (await locks.acquire(key, { wait: 1000 })).release();
-  const holds = await Promise.all(keys.map((key) => locks.acquire(key, { lease: 1500 })));
-  const waits = keys.map((key) => locks.acquire(key, { wait: 60_000, lease: 1500 }));
+  for (const key of [...keys, '{', 'x}', '{}y']) await (await locks.acquire(key, { wait: 20_000 })).release();
+  const holds = await Promise.all(keys.map((key) => locks.acquire(key, { lease: 6000 })));
+  const waits = keys.map((key) => locks.acquire(key, { wait: 60_000, lease: 6000 }));
   await sleep(400);
   await holds[1].release();
   await (await waits[1]).release();
   await cluster.carry(keys[0], from, to);
-  await until(async () => (await to.say('PTTL', keys[0])) > 1000, 'it is renewed there');
+  let left = Infinity;
+  const grows = async () => {
+    const before = left;
+    left = await to.say('PTTL', keys[0]);
+    return left > before;
+  };
+  await until(grows, 'it is renewed there');
   assert.equal(holds[0].lost, null);
   for (const n of [0, 2]) {
     await holds[n].release();

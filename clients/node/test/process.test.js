@@ -82,7 +82,7 @@ for (const client of CLIENTS) {
   test(`nobody listens, and nothing is unhandled: ${client}`, async (t) => {
     const server = await Server.start(t);
     const text = `
-      const holds = await Promise.all(['a', 'b'].map((key) => locks.acquire(key, { lease: 500 })));
+      const holds = await Promise.all(['a', 'b'].map((key) => locks.acquire(key, { lease: 5000 })));
       void holds[0].signal;
       const abort = new AbortController();
       const wait = locks.acquire('a', { wait: Infinity, signal: abort.signal }).catch(() => {});

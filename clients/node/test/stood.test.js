@@ -9,33 +9,33 @@ const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 
 
 forEach('what was answered while the event loop was blocked is read before it counts as not answered', async (t, open) => {
   const server = await Server.start(t);
-  const locks = open(server.port, { timeout: 1500 });
+  const locks = open(server.port, { timeout: 4000 });
   const connecting = locks.acquire('first');
   await turn();
-  block(2000);
+  block(4500);
   const first = await connecting;
 
   const asked = locks.acquire('asked');
-  block(2000);
+  block(4500);
   await (await asked).release();
 
   await server.say('RLOCK.ACQUIRE', 'taken', 'raw', 60_000);
-  const waiting = locks.acquire('taken', { wait: 2000 });
+  const waiting = locks.acquire('taken', { wait: 5000 });
   await server.waiting('taken', 1);
   const freed = server.say('RLOCK.RELEASE', 'taken', 'raw');
   await turn();
-  block(3000);
+  block(6000);
   await freed;
   await (await waiting).release();
 
   await server.say('RLOCK.ACQUIRE', 'taken', 'raw', 60_000);
-  const inVain = locks.acquire('taken', { wait: 2000 });
+  const inVain = locks.acquire('taken', { wait: 5000 });
   await server.waiting('taken', 1);
-  block(3000);
+  block(6000);
   assert.equal((await failure(inVain)).name, 'NotAcquiredError');
 
   const renewed = first.renew(20_000);
-  block(2000);
+  block(4500);
   await renewed;
   await first.release();
 });
@@ -53,9 +53,9 @@ forEach('times that are longer than any timer', async (t, open) => {
     const wait = locks.acquire('jobs', { wait: long });
     await server.waiting('jobs', 1);
     const before = Number(/total_commands_processed:(\d+)/.exec(await server.say('INFO', 'stats'))[1]);
-    await sleep(100);
+    await sleep(500);
     const after = Number(/total_commands_processed:(\d+)/.exec(await server.say('INFO', 'stats'))[1]);
-    assert(after - before < 10, `${after - before} commands in 100 ms`);
+    assert(after - before < 50, `${after - before} commands in 500 ms`);
     await plain.renew(long);
     assert.deepEqual([hold.lost, plain.lost], [null, null]);
     await hold.release();

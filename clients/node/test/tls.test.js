@@ -38,7 +38,7 @@ forEach('over TLS', async (t, open) => {
   assert.equal(await lost(again), 'connection');
   await (await locks.acquire('jobs')).release();
   for (const tls of [{}, { ca: wrong.text }, { ca: right.text, servername: 'other.example' }]) {
-    const refused = over(tls, { timeout: 2000 });
+    const refused = over(tls, { timeout: 4000 });
     const error = await failure(refused.acquire('jobs'));
     assert(error instanceof ConnectionError, String(error));
     assert.match(error.message, /self-signed|certificate|altnames/i);

@@ -123,7 +123,7 @@ final class ConnectionTest extends BackendTestCase
                 $this->assertStringContainsString('no connection to', $e->getMessage());
             }
         });
-        $this->assertLessThan(5, $took);
+        $this->assertLessThan(20, $took);
     }
 
     /** @dataProvider backends */
@@ -131,7 +131,7 @@ final class ConnectionTest extends BackendTestCase
     {
         $server = RealServer::start($backend === 'module');
         $redis = $server->redis();
-        $locks = new Locks($redis, timeout: 0.3);
+        $locks = new Locks($redis, timeout: 3);
         $locks->acquire('other')->release();
         $server->pause();
         $took = self::seconds(function () use ($locks): void {
@@ -142,7 +142,7 @@ final class ConnectionTest extends BackendTestCase
             }
         });
         $server->goOn();
-        $this->assertLessThan(10, $took);
+        $this->assertLessThan(60, $took);
         Until::true(fn (): bool => $server->call('EXISTS', $this->key) === 0, 'nothing of it stays');
         $this->assertTrue($redis->set('x', 'y'), 'the program goes on with its connection');
         $this->assertSame('y', $redis->get('x'));

@@ -46,7 +46,7 @@ final class LocksTest extends BackendTestCase
         $hold = $locks->acquire($this->key);
         $waited = self::seconds(fn () => $this->assertNull($locks->tryAcquire($this->key, wait: 0.3)));
         $this->assertGreaterThanOrEqual(0.3, $waited);
-        $this->assertLessThan(5, $waited);
+        $this->assertLessThan(20, $waited);
         $hold->release();
         $this->assertSame(0, RealServer::shared($backend)->call('EXISTS', "rlock1_queue:{{$this->key}}"));
     }
@@ -62,7 +62,7 @@ final class LocksTest extends BackendTestCase
         $released = microtime(true);
         $hold->release();
         $this->assertStringStartsWith('has it', $waiter->line());
-        $this->assertLessThan(5, microtime(true) - $released);
+        $this->assertLessThan(20, microtime(true) - $released);
         $waiter->say('release');
         $this->assertSame('released', $waiter->rest());
         $this->assertFalse($this->exists($backend));
@@ -72,9 +72,9 @@ final class LocksTest extends BackendTestCase
     public function testAWaiterGetsItWhenALeaseEnds(string $backend): void
     {
         $locks = $this->locks($backend);
-        $locks->acquire($this->key, lease: 0.4);
-        $hold = $locks->acquire($this->key, lease: 0.4);
-        $next = $locks->acquire($this->key, wait: 30, lease: 5);
+        $locks->acquire($this->key, lease: 2);
+        $hold = $locks->acquire($this->key, lease: 2);
+        $next = $locks->acquire($this->key, wait: 30, lease: 50);
         $this->assertTrue($hold->isLost());
         $this->assertSame('lease', $hold->lostReason());
         try {
@@ -83,7 +83,7 @@ final class LocksTest extends BackendTestCase
         } catch (LostException $e) {
             $this->assertSame('lease', $e->reason);
         }
-        $this->assertGreaterThan(4, $next->remaining());
+        $this->assertGreaterThan(20, $next->remaining());
         $next->release();
     }
 
@@ -91,7 +91,7 @@ final class LocksTest extends BackendTestCase
     public function testRenew(string $backend): void
     {
         $locks = $this->locks($backend);
-        $hold = $locks->acquire($this->key, lease: 2);
+        $hold = $locks->acquire($this->key, lease: 20);
         $hold->renew(60);
         $this->assertGreaterThan(50_000, RealServer::shared($backend)->call('PTTL', $this->key));
         $this->assertGreaterThan(50, $hold->remaining());
@@ -250,11 +250,11 @@ final class LocksTest extends BackendTestCase
         array_map(fn (Program $one) => $this->assertSame('busy', $one->line()), $busy);
         $waits = [];
         for ($round = 0; $round < 5; ++$round) {
-            $waits[] = self::seconds(fn () => $this->locks($backend)->acquire($this->key, wait: 30)->release());
+            $waits[] = self::seconds(fn () => $this->locks($backend)->acquire($this->key, wait: 120)->release());
         }
         array_map(fn (Program $one) => $one->kill(), $busy);
         array_map(fn (Program $one) => $one->rest(), $busy);
-        $this->assertLessThan(10, max($waits));
+        $this->assertLessThan(60, max($waits));
     }
 
     /** @dataProvider wrong */

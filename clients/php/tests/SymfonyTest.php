@@ -50,7 +50,7 @@ final class SymfonyTest extends BackendTestCase
     /** @dataProvider backends */
     public function testAKeyThatWaits(string $backend): void
     {
-        $store = $this->store($backend, 0.4);
+        $store = $this->store($backend, 3);
         [$first, $second] = $this->keys(2);
         $store->save($first);
         $store->waitAndSave($second);

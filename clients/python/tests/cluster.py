@@ -28,7 +28,7 @@ class Cluster:
     @staticmethod
     def node(directory):
         bus = free_port()
-        config = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1500", "--repl-diskless-sync-delay", "0"]
+        config = ["--cluster-enabled", "yes", "--cluster-node-timeout", "5000", "--repl-diskless-sync-delay", "0"]
         server = Server(directory, *config, "--cluster-port", bus, "--cluster-config-file", f"nodes-{bus}.conf")
         server.bus = bus
         return server

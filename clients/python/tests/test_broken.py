@@ -113,13 +113,13 @@ def test_restart(tmp_path, face, key):
 
 def test_no_server(tmp_path, face, key):
     port = free_port()
-    locks = face(port, timeout=1)
+    locks = face(port, timeout=2)
     began = time.monotonic()
     with pytest.raises(rlock.ConnectionError):
         locks.acquire(key)
     with pytest.raises(rlock.ConnectionError):
         locks.acquire(key, wait=0.1)
-    assert 2 <= time.monotonic() - began < 8
+    assert 4 <= time.monotonic() - began < 20
     server = Server(tmp_path, port=port)
     locks.release(locks.acquire(key))
     server.kill()
@@ -132,7 +132,7 @@ def test_a_stopped_server_is_noticed_within_a_lease(own_server, face, key):
     own_server.stop()
     began = time.monotonic()
     assert until(lambda: locks.reason(hold) == "connection")
-    assert time.monotonic() - began < 6  # and the others with it
+    assert time.monotonic() - began < 15  # and the others with it
     assert locks.reason(long) == "connection"
     own_server.go_on()
     locks.release(locks.acquire(key, wait=20))
@@ -140,13 +140,13 @@ def test_a_stopped_server_is_noticed_within_a_lease(own_server, face, key):
 
 
 def test_a_try_at_a_stopped_server_ends(own_server, face, key):
-    locks = face(own_server.port, timeout=1)
+    locks = face(own_server.port, timeout=3)
     locks.release(locks.acquire(key))
     own_server.stop()
     began = time.monotonic()
     with pytest.raises(rlock.ConnectionError):
         locks.acquire(key)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     own_server.go_on()
     locks.release(locks.acquire(key, wait=20))
     assert own_server.is_free(key)
@@ -155,7 +155,7 @@ def test_a_try_at_a_stopped_server_ends(own_server, face, key):
 def test_a_silent_network(server, face, key):
     proxy = Proxy(server.port)
     locks = face(proxy.port)
-    hold = locks.acquire(key, lease=1)
+    hold = locks.acquire(key, lease=3)
     proxy.frozen.set()
     assert until(lambda: locks.reason(hold) == "connection")
     proxy.frozen.clear()

@@ -16,7 +16,7 @@ def test_example(tmp_path, name):
     server = Server(tmp_path, port=6379) if port_is_free(6379) else pytest.skip("port 6379 is taken")
     try:
         done = subprocess.run(
-            [sys.executable, here / "examples" / name], capture_output=True, text=True, timeout=30, check=True
+            [sys.executable, here / "examples" / name], capture_output=True, text=True, timeout=120, check=True
         )
     finally:
         server.kill()

@@ -34,7 +34,7 @@ def test_a_job_is_another_one_in_the_child(server, locks, key):
     job.acquire(f"{key}:before").release()
 
     def look():
-        with job.hold(key, wait=5) as hold:
+        with job.hold(key, wait=20) as hold:
             return [job.owner, hold.owner, str(os.getpid()), not server.is_free(key)]
 
     owner, of_hold, pid, held = in_child(look)
@@ -53,7 +53,7 @@ def test_a_job_is_another_one_in_the_child(server, locks, key):
 
 
 def test_threads(server, locks, key):
-    hold = locks.acquire(key, lease=2)
+    hold = locks.acquire(key, lease=4)
     server.say(f"RLOCK.ACQUIRE {key}:taken other 60000")
     waits = InThread(lambda: locks.acquire(f"{key}:taken", wait=30))
     assert until(lambda: server.waiters(f"{key}:taken") == 1)
@@ -64,7 +64,7 @@ def test_threads(server, locks, key):
             hold.release()
         except rlock.Lost as lost:
             reason += f", {lost.reason}"
-        with locks.hold(f"{key}:child", wait=5):
+        with locks.hold(f"{key}:child", wait=20):
             return reason
 
     for _ in range(20):
@@ -118,10 +118,10 @@ def test_the_connection_closes_with_the_parent_though_a_child_lives(server, key)
 def test_tasks(server, key):
     async def main():
         async with rlock.asyncio.Locks(redis.asyncio.Redis(port=server.port)) as locks:
-            hold = await locks.acquire(key, lease=2)
+            hold = await locks.acquire(key, lease=4)
 
             async def take():
-                async with locks.hold(f"{key}:child", wait=5):
+                async with locks.hold(f"{key}:child", wait=20):
                     return hold.lost.reason
 
             def look():
@@ -130,7 +130,7 @@ def test_tasks(server, key):
 
             for _ in range(5):
                 assert in_child(look) == "fork"
-            await asyncio.sleep(2.5)
+            await asyncio.sleep(4.5)
             assert hold.lost.reason is None and not server.is_free(key)
             await hold.release()
 

@@ -299,8 +299,8 @@ def test_an_exception_in_the_event_loop(world, key, connects):  # noqa: F811
     loop.set_exception_handler(lambda loop, context: missed.append(context))
 
     async def run():
-        first = await locks.acquire(key, lease=1)
-        waits = asyncio.create_task(locks.acquire(key, wait=60, lease=1))
+        first = await locks.acquire(key, lease=5)
+        waits = asyncio.create_task(locks.acquire(key, wait=60, lease=5))
         await asyncio.sleep(0.005)
         await first.release()
         await (await waits).release()
@@ -310,7 +310,7 @@ def test_an_exception_in_the_event_loop(world, key, connects):  # noqa: F811
             await (await locks.acquire(name, wait=20)).release()
         assert await asyncio.to_thread(until, world.empty), where
 
-    locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=world.servers[0].port), timeout=1)
+    locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=world.servers[0].port), timeout=5)
     loop.run_until_complete(run())
     at, struck = 1, True
     while struck:

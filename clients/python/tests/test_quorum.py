@@ -79,7 +79,7 @@ def test_handed_over_to_who_waits(servers, face):
     begun = time.monotonic()
     with pytest.raises(rlock.NotAcquired):
         theirs.acquire("jobs", wait=0.3)
-    assert 0.3 <= time.monotonic() - begun < 5
+    assert 0.3 <= time.monotonic() - begun < 20
     assert until(lambda: servers[0].waiters("jobs") == 0)
     ours.release(hold)
     assert all_free(servers)
@@ -87,9 +87,9 @@ def test_handed_over_to_who_waits(servers, face):
 
 def test_a_minority_that_is_away_does_not_matter_and_a_majority_does(servers, face):
     quorum = face()
-    hold = quorum.acquire("jobs", lease=4)
+    hold = quorum.acquire("jobs", lease=6)
     servers[0].kill()
-    stays(lambda: quorum.reason(hold) is None, 5)
+    stays(lambda: quorum.reason(hold) is None, 7)
     quorum.release(hold)
     patient = face(timeout=60)
     for _ in range(3):
@@ -107,13 +107,13 @@ def test_a_minority_that_is_away_does_not_matter_and_a_majority_does(servers, fa
 
 def test_servers_that_come_back_count_again(servers, face):
     quorum, other = face(), face()
-    hold = quorum.acquire("jobs", lease=4)
+    hold = quorum.acquire("jobs", lease=6)
     servers[0].kill()
-    time.sleep(4.5)  # longer than its lease there
+    time.sleep(6.5)  # longer than its lease there
     servers[0].start()  # with nothing in it
     assert until(lambda: not servers[0].is_free("jobs"))
     servers[1].kill()
-    stays(lambda: quorum.reason(hold) is None, 5)
+    stays(lambda: quorum.reason(hold) is None, 7)
     with pytest.raises(rlock.NotAcquired):
         other.acquire("jobs")
     token = hold.token
@@ -127,11 +127,11 @@ def test_servers_that_come_back_count_again(servers, face):
 def test_a_server_that_was_away_is_taken_too(servers, face):
     servers[2].kill()
     quorum = face()
-    hold = quorum.acquire("jobs", lease=4)
+    hold = quorum.acquire("jobs", lease=6)
     servers[2].start()
     assert until(lambda: not servers[2].is_free("jobs"))
     servers[0].kill()
-    stays(lambda: quorum.reason(hold) is None, 5)
+    stays(lambda: quorum.reason(hold) is None, 7)
     quorum.release(hold)
 
 
@@ -141,7 +141,7 @@ def test_a_grant_that_comes_too_late_is_released_and_not_asked_for_again(servers
     quorum.release(quorum.acquire("jobs"))
     assert all_free(servers)
     proxy.frozen.set()
-    hold, before = quorum.acquire("jobs", lease=4), releases(servers[2])
+    hold, before = quorum.acquire("jobs", lease=6), releases(servers[2])
     proxy.frozen.clear()
     assert until(lambda: releases(servers[2]) > before)
     stays(lambda: servers[2].is_free("jobs"), 4)
@@ -188,7 +188,7 @@ def test_lost_within_a_lease_when_a_majority_stands_still(servers, face):
     servers[1].stop()
     begun = time.monotonic()
     assert until(lambda: reasons)
-    assert [reason for reason, _ in reasons] == ["lease"] and reasons[0][1] - begun < 6
+    assert [reason for reason, _ in reasons] == ["lease"] and reasons[0][1] - begun < 20
     servers[0].go_on()
     servers[1].go_on()
     assert all_free(servers)
@@ -287,15 +287,15 @@ def test_calling_off(servers):
 
 def test_fork(servers):
     with rlock.Quorum([redis.Redis(port=server.port) for server in servers]) as quorum:
-        hold = quorum.acquire("jobs", lease=4)
+        hold = quorum.acquire("jobs", lease=6)
 
         def look():
-            with quorum.hold("child", wait=5):
+            with quorum.hold("child", wait=20):
                 return hold.lost.reason
 
         for _ in range(10):
             assert in_child(look) == "fork"
-        time.sleep(4.5)
+        time.sleep(6.5)
         assert hold.lost.reason is None
         hold.release()
 

@@ -86,29 +86,30 @@ def test_a_release_behind_the_question_hears_its_answer(server, proxy, locks, ke
 
 def test_the_deadline_stays(server, proxy, locks, key):
     began = time.monotonic()
-    hold, _ = take(locks, key, "plain", lease=6)
+    hold, _ = take(locks, key, "plain", lease=12)
     taken = time.monotonic()
     before = renewed(server)
-    time.sleep(2)  # so that a lease that began anew would be seen
+    time.sleep(8)  # so that a lease that began anew would be seen
     cut = time.monotonic()
     proxy.cut()
     assert until(lambda: renewed(server) > before)
     asked = time.monotonic()
     left = server.admin.pttl(key) / 1000
     now = time.monotonic()
-    assert began + 6 - now - 0.1 < left < taken + 6 - asked + 0.1
-    assert until(lambda: locks.reason(hold)) and began + 5.9 < time.monotonic() < cut + 6
+    # It says how much is left: for so long as that is on its way, the server has it longer.
+    assert began + 12 - now - 0.1 < left < taken + 12 - asked + 4
+    assert until(lambda: locks.reason(hold)) and began + 11.9 < time.monotonic() < cut + 12
     assert until(lambda: server.is_free(key))
 
 
 def test_a_renewal_under_way_is_not_undone(server, proxy, locks, key):
-    hold, _ = take(locks, key, "plain", lease=5)
+    hold, _ = take(locks, key, "plain", lease=20)
     proxy.lose = b"RLOCK.RENEW"
     locks.renew(hold, 60)
     assert server.admin.pttl(key) > 50_000
     proxy.lose = b"RLOCK.RENEW"
-    locks.renew(hold, 5)
-    assert server.admin.pttl(key) <= 5000
+    locks.renew(hold, 20)
+    assert server.admin.pttl(key) <= 20_000
     locks.release(hold)
 
 

@@ -46,7 +46,7 @@ def test_a_client_of_another_kind():
         began = time.monotonic()
         with pytest.raises(TypeError, match=text):
             make(client)
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 10
 
 
 def test_a_plain_client_at_a_node_of_a_cluster(tmp_path, face):
@@ -80,7 +80,7 @@ def test_a_server_without_the_module(tmp_path, face, monkeypatch):
 
 @pytest.mark.parametrize("wait", [None, 0.3, 2])
 def test_a_server_that_stands_still_is_not_somebody_who_has_it(own_server, face, key, wait):
-    locks = face(own_server.port, timeout=1)
+    locks = face(own_server.port, timeout=3)
     locks.release(locks.acquire(key))
     own_server.stop()
     with pytest.raises(rlock.ConnectionError):
@@ -92,8 +92,8 @@ def test_a_server_that_stands_still_is_not_somebody_who_has_it(own_server, face,
 
 def test_a_server_that_stops_while_somebody_waits(own_server, face, key):
     own_server.say(f"RLOCK.ACQUIRE {key} other 60000")
-    locks = face(own_server.port, timeout=1)
-    waits = InThread(lambda: locks.acquire(key, wait=1))
+    locks = face(own_server.port, timeout=3)
+    waits = InThread(lambda: locks.acquire(key, wait=5))
     assert until(lambda: own_server.waiters(key) == 1)
     own_server.stop()
     with pytest.raises(rlock.ConnectionError):
@@ -173,11 +173,11 @@ def test_nothing_can_be_opened_within_the_time(server, key):
 
 def test_a_release_that_is_refused_for_longer_than_the_lease(own_server, face, key):
     locks = face(own_server.port)
-    hold = locks.acquire(key, lease=0.5)
+    hold = locks.acquire(key, lease=2)
     own_server.say("ACL SETUSER default -rlock.release")
     with pytest.raises(rlock.Refused, match="rlock.release"):
         locks.release(hold)
-    end = time.monotonic() + 2.5
+    end = time.monotonic() + 4
     while time.monotonic() < end:
         assert not own_server.is_free(key)  # the server renews it
         time.sleep(0.1)
@@ -190,9 +190,9 @@ def test_a_job_asks_again_when_its_release_was_taken(own_server, key, keys):
     """It would be given the hold that is about to end."""
     keys = [f"{key}:{n}" for n in range(keys)]
     verb = "rlock.release" if len(keys) == 1 else "rlock.mrelease"
-    with rlock.Locks(redis.Redis(port=own_server.port), timeout=1) as locks:
+    with rlock.Locks(redis.Redis(port=own_server.port), timeout=3) as locks:
         job = locks.job()
-        hold = job.acquire(keys, lease=0.5)
+        hold = job.acquire(keys, lease=2)
         own_server.say(f"ACL SETUSER default -{verb}")
         with pytest.raises(rlock.Refused, match=verb):
             hold.release()
@@ -205,7 +205,7 @@ def test_a_job_asks_again_when_its_release_was_taken(own_server, key, keys):
         own_server.say(f"ACL SETUSER default +{verb}")
         again = waits.result()
         assert again.token > hold.token
-        time.sleep(2.5)
+        time.sleep(4)
         assert again.lost.reason is None and not own_server.is_free(keys[0])
         assert all(own_server.is_free(one) for one in keys[1:])
         again.release()

@@ -9,6 +9,14 @@ from plain import face, server  # noqa: F401
 from servers import InThread, until
 
 import rlock
+import rlock._lines
+
+
+@pytest.fixture(autouse=True)
+def tries_are_rare(monkeypatch):
+    """Of who has a place: what comes by a message comes long before the next try, and no place runs out, also on a slow machine."""
+    monkeypatch.setattr(rlock._lines, "KEPT", 60_000)
+    monkeypatch.setattr(rlock._lines, "PAUSE_IN_PLACE", 25.0)
 
 
 def test_waits_stand_in_one_line(server, face, key):
@@ -40,8 +48,8 @@ def test_a_wait_that_ends_gives_its_place_up(server, face, key):
     began = time.monotonic()
     with pytest.raises(rlock.NotAcquired):
         locks.acquire(key, wait=0.5)
-    assert 0.5 <= time.monotonic() - began < 2
-    assert until(lambda: server.places(key) == 0, 1)
+    assert 0.5 <= time.monotonic() - began < 10
+    assert until(lambda: server.places(key) == 0)
     cancel = rlock.Cancel()
     with rlock.Locks(redis.Redis(port=server.port)) as threads:
         waits = InThread(lambda: threads.acquire(key, wait=math.inf, cancel=cancel))
@@ -49,7 +57,7 @@ def test_a_wait_that_ends_gives_its_place_up(server, face, key):
         cancel.set()
         with pytest.raises(rlock.Cancelled):
             waits.result()
-        assert until(lambda: server.places(key) == 0, 1)
+        assert until(lambda: server.places(key) == 0)
     server.call("release", key, "other")
 
 
@@ -64,7 +72,7 @@ def test_a_place_that_is_taken_while_its_wait_is_cancelled(server, key):
             cancel.set()
             with pytest.raises(rlock.Cancelled):
                 waits.result()
-            assert until(lambda: server.places(key) == 0, 0.4)
+            assert until(lambda: server.places(key) == 0)
     server.call("release", key, "other")
 
 
@@ -86,14 +94,14 @@ def test_a_place_outlives_the_connection(server, face, key):
     began = time.monotonic()
     server.call("release", key, "other")
     locks.release(waits.result())
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
 
 
 def test_a_lease_that_ends_without_a_message(server, face, key):
     server.call("acquire", key, "other", 500)
     locks, began = face(server.port), time.monotonic()
     locks.release(locks.acquire(key, wait=10))
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize("ask", [{"mode": "write"}, {"limit": 1}, {}])
@@ -106,5 +114,5 @@ def test_a_hand_over_is_soon(server, face, key, ask):
         began = time.monotonic()
         locks.release(hold)
         got = waits.result()
-        assert time.monotonic() - began < 0.3
+        assert time.monotonic() - began < 10
         other.release(got)

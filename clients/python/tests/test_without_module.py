@@ -4,6 +4,7 @@ import importlib.resources
 import logging
 import math
 import pathlib
+import threading
 import time
 
 import pytest
@@ -15,6 +16,7 @@ from servers import InThread, Proxy, Server, until
 
 import rlock
 import rlock._backend
+import rlock._lines
 import rlock._loop
 
 LIBRARY = pathlib.Path(__file__).parents[3] / "lua-compat/rlock.lua"
@@ -57,8 +59,8 @@ def test_all_kinds(server, face, key):
         for ask in asks:
             hold = locks.acquire(key, wait=wait, **ask)
             tokens.append(hold.token)
-            locks.renew(hold, 5)
-            assert 0 < server.holders(key)[0][b"remaining-ms"] <= 5000
+            locks.renew(hold, 20)
+            assert 0 < server.holders(key)[0][b"remaining-ms"] <= 20_000
             with pytest.raises(rlock.NotAcquired):
                 locks.acquire(key, **({**ask, "mode": "write"} if "mode" in ask else ask))
             locks.release(hold)
@@ -100,8 +102,8 @@ def test_the_module_is_required(server, face, key):
 def test_the_lease_is_renewed(server, face, key, many):
     locks = face(server.port)
     keys = [key, f"{key}:2"] if many else [key]
-    hold = locks.acquire(keys, lease=0.9)
-    end = time.monotonic() + 2.7
+    hold = locks.acquire(keys, lease=3)
+    end = time.monotonic() + 5
     while time.monotonic() < end:
         assert all(server.admin.pttl(one) > 0 for one in keys)
         time.sleep(0.02)
@@ -113,13 +115,13 @@ def test_the_lease_is_renewed(server, face, key, many):
 def test_a_shorter_lease_is_renewed_sooner(server, face, key):
     locks = face(server.port)
     hold = locks.acquire(key, lease=30)
-    locks.renew(hold, 0.6)
-    end = time.monotonic() + 2
+    locks.renew(hold, 3)
+    end = time.monotonic() + 5
     while time.monotonic() < end:
-        assert 0 < server.admin.pttl(key) <= 600
+        assert 0 < server.admin.pttl(key) <= 3000
         time.sleep(0.02)
     locks.renew(hold, 30)
-    assert until(lambda: server.admin.pttl(key) > 25_000, 2)
+    assert until(lambda: server.admin.pttl(key) > 25_000)
     assert locks.reason(hold) is None
     locks.release(hold)
 
@@ -129,10 +131,13 @@ def test_the_holds_of_a_lease_are_renewed_together(server, face, key):
     locks = face(server.port)
     holds = []
     for n in range(20):
-        holds.append(locks.acquire(f"{key}:{n}", lease=3))
+        holds.append(locks.acquire(f"{key}:{n}", lease=6))
         time.sleep(0.02)
-    time.sleep(1)
-    ends = sorted(time.monotonic() * 1000 + server.admin.pttl(f"{key}:{n}") for n in range(20))
+    time.sleep(2)
+    with server.admin.pipeline(transaction=True) as together:  # by one look at the server's clock
+        for n in range(20):
+            together.pttl(f"{key}:{n}")
+        ends = sorted(together.execute())
     assert sum(later - sooner > 50 for sooner, later in zip(ends, ends[1:])) <= 4
     for hold in holds:
         locks.release(hold)
@@ -141,11 +146,11 @@ def test_the_holds_of_a_lease_are_renewed_together(server, face, key):
 def test_of_several_the_loss_of_one_is_the_loss_of_all(server, face, key):
     locks, keys = face(server.port), [key, f"{key}:2"]
     for end in ("DEL {}", "SET {} x"):
-        hold = locks.acquire(keys, lease=0.9)
+        hold = locks.acquire(keys, lease=6)
         server.say(end.format(key))
         reason = "deleted" if end.startswith("DEL") else "overwritten"
-        assert until(lambda: locks.reason(hold) == reason, 3)
-        assert until(lambda: server.is_free(keys[1]), 1)
+        assert until(lambda: locks.reason(hold) == reason)
+        assert until(lambda: server.is_free(keys[1]), 3)
         with pytest.raises(rlock.Lost):
             locks.release(hold)
     server.say(f"DEL {key}")
@@ -164,8 +169,8 @@ def test_a_release_says_that_it_was_lost(server, face, key):
 def test_a_hold_outlives_its_connection(server, face, key):
     proxy = Proxy(server.port)
     locks = face(proxy.port)
-    hold = locks.acquire(key, lease=2)
-    for _ in range(5):
+    hold = locks.acquire(key, lease=4)
+    for _ in range(10):
         proxy.cut()
         time.sleep(0.5)
     assert locks.reason(hold) is None and server.admin.pttl(key) > 0
@@ -175,10 +180,10 @@ def test_a_hold_outlives_its_connection(server, face, key):
 
 
 def test_a_server_that_stands_still(plain, face, key):
-    locks = face(plain.port, timeout=1)
-    hold, other = locks.acquire(key, lease=1), locks.acquire("long", lease=20)
+    locks = face(plain.port, timeout=3)
+    hold, other = locks.acquire(key, lease=3), locks.acquire("long", lease=20)
     plain.stop()
-    assert until(lambda: locks.reason(hold) == "lease", 3)
+    assert until(lambda: locks.reason(hold) == "lease")
     assert locks.reason(other) is None
     plain.go_on()
     assert until(lambda: plain.admin.pttl("long") > 15_000)
@@ -189,22 +194,24 @@ def test_a_server_that_stands_still(plain, face, key):
 
 def test_what_was_loaded_is_flushed(server, face, key):
     locks = face(server.port)
-    hold = locks.acquire(f"{key}:kept", lease=1)
+    hold = locks.acquire(f"{key}:kept", lease=3)
 
-    def work():
-        done = 0
-        while time.monotonic() < end:
-            locks.release(locks.acquire(key, wait=10))
-            done += 1
-        return done
+    def work(number):
+        while not over.is_set():
+            locks.release(locks.acquire(key, wait=20))
+            done[number] += 1
 
-    end = time.monotonic() + 2
-    works = [InThread(work) for _ in range(8)]
-    while time.monotonic() < end:
+    done, over = [0] * 8, threading.Event()
+    works = [InThread(lambda number=number: work(number)) for number in range(8)]
+    end = time.monotonic() + 4
+    while time.monotonic() < end or (not all(done) and time.monotonic() < end + 20):
         for words in server.flushes:
             server.say(words)
         time.sleep(0.02)
-    assert min(one.result() for one in works) > 0
+    over.set()
+    for one in works:
+        one.result()
+    assert all(done)
     assert locks.reason(hold) is None
     locks.release(hold)
 
@@ -218,11 +225,11 @@ def test_acks(plain, face, key, tmp_path):
         with pytest.raises(rlock.Refused, match="0 of 1 replicas"):
             locks.acquire(key, acks=1, acks_time=0.3)
         replica.say(f"REPLICAOF 127.0.0.1 {plain.port}")
-        hold = locks.acquire(key, wait=5, acks=1, acks_time=10)
+        hold = locks.acquire(key, wait=20, acks=1, acks_time=30)
         for words in plain.flushes:
             plain.say(words)
         assert replica.admin.exists(key)
-        again = locks.acquire(f"{key}:2", acks=1, acks_time=10)
+        again = locks.acquire(f"{key}:2", acks=1, acks_time=30)
         locks.release(again)
         locks.release(hold)
     finally:
@@ -236,11 +243,11 @@ def test_a_quorum(tmp_path, face, key):
         servers.append(Plain(tmp_path / str(n), backend=backend))
     try:
         quorum = face([server.port for server in servers])
-        hold = quorum.acquire(key, lease=1)
-        waits = InThread(lambda: quorum.acquire(key, wait=10, lease=1))
+        hold = quorum.acquire(key, lease=3)
+        waits = InThread(lambda: quorum.acquire(key, wait=30, lease=3))
         assert until(lambda: servers[0].places(key) == 1)
         servers[2].kill()
-        time.sleep(1.5)
+        time.sleep(4)
         assert quorum.reason(hold) is None
         quorum.release(hold)
         other = waits.result()
@@ -254,6 +261,9 @@ def test_a_quorum(tmp_path, face, key):
 
 def test_a_node_of_a_cluster(tmp_path, face, monkeypatch):
     monkeypatch.setattr(Server, "words", ())
+    # So that a hand-over is by a message, and long before the next try.
+    monkeypatch.setattr(rlock._lines, "KEPT", 60_000)
+    monkeypatch.setattr(rlock._lines, "PAUSE_IN_PLACE", 25.0)
     cluster = Cluster(tmp_path)
     try:
         alone = face(cluster.masters[0].port)
@@ -264,13 +274,13 @@ def test_a_node_of_a_cluster(tmp_path, face, monkeypatch):
         locks = face(cluster.masters[0].port, cluster=True)
         for number in range(3):
             key = cluster.key_at(number)
-            hold = locks.acquire(key, lease=1)
-            waits = InThread(lambda key=key: locks.acquire(key, wait=10, mode=None))
+            hold = locks.acquire(key, lease=10)
+            waits = InThread(lambda key=key: locks.acquire(key, wait=20, mode=None))
             time.sleep(0.3)
             began = time.monotonic()
             locks.release(hold)
             locks.release(waits.result())
-            assert time.monotonic() - began < 0.3
+            assert time.monotonic() - began < 10
         assert locks.locks.backend == "functions"
     finally:
         cluster.kill()

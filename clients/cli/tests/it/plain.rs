@@ -52,7 +52,7 @@ fn a_command_under_a_lock_waits_for_another() {
 #[test]
 fn a_lock_that_is_freed_ends_the_command() {
     let server = plain();
-    let words = ["run", "--lease", "2s", "jobs", "--", "sleep", "60"];
+    let words = ["run", "--lease", "6s", "jobs", "--", "sleep", "60"];
     let run = rlock(&server, &words)
         .stderr(Stdio::piped())
         .spawn()

@@ -147,7 +147,7 @@ fn the_lease_is_renewed_for_as_long_as_the_command_runs() {
     let server = Server::start();
     let seen = done(
         &server,
-        &["run", "--lease", "1s", "jobs", "--", "sleep", "3"],
+        &["run", "--lease", "4s", "jobs", "--", "sleep", "6"],
     );
     assert_eq!((seen.code, seen.errors.as_str()), (0, ""));
 }
@@ -224,10 +224,10 @@ fn by_quorum_with_one_server_away() {
     let run = |words: &[&str]| {
         done(
             &servers[0],
-            &[&["run", "--quorum", &addresses, "--lease", "3s"], words].concat(),
+            &[&["run", "--quorum", &addresses, "--lease", "6s"], words].concat(),
         )
     };
-    let seen = run(&["jobs", "--", "sh", "-c", "sleep 4; exit 6"]);
+    let seen = run(&["jobs", "--", "sh", "-c", "sleep 8; exit 6"]);
     assert_eq!((seen.code, seen.errors.as_str()), (6, ""));
     assert!(servers.iter().all(|server| server.is_free("jobs")));
     let taken = |server: &Server| _ = server.ask::<i64>("RLOCK.ACQUIRE jobs other 60000");

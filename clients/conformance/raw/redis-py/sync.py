@@ -92,9 +92,9 @@ def retried(number, session):
     reply, inbox = session.acquire(key, mine, LEASE, "QUEUE", 30_000)
     session.acquire(key, owner(), LEASE, "QUEUE", 30_000)
     again, second = session.acquire(key, mine, LEASE, "QUEUE", 30_000)
-    first, older = place(key, mine)[0], inbox.get(timeout=5)
+    first, older = place(key, mine)[0], inbox.get(timeout=20)
     give(key)
-    granted = second.get(timeout=5)[0]
+    granted = second.get(timeout=20)[0]
     holds = info(key)[b"holders"][0][b"holds"]
     report.line(
         number,
@@ -164,7 +164,7 @@ def gives_up(number):
     take("up")
     inbox = session.acquire("up", mine, LEASE, "QUEUE", 60_000)[1]
     ended = session.call("RLOCK.CANCEL", "up", mine)
-    notified, left = inbox.get(timeout=5), waiters("up")
+    notified, left = inbox.get(timeout=20), waiters("up")
     impatient = redis.Redis(port=PORT, socket_timeout=0.3, retry=None)
     try:
         impatient.execute_command("RLOCK.ACQUIRE", "up", mine, LEASE, "BLOCK", 0)
@@ -209,7 +209,7 @@ def force_one(number):
     client = session.call("CLIENT", "ID")
     holds = {key: session.acquire(key, owner(), LEASE, "WATCHDOG") for key in keys}
     admin.execute_command("RLOCK.FORCE", "force:2")
-    notified = holds["force:2"][1].get(timeout=5)
+    notified = holds["force:2"][1].get(timeout=20)
     time.sleep(0.5)  # a connection that is to be closed would be by now
     watched = [info(key)[b"holders"][0][b"watchdog"] for key in ("force:1", "force:3")]
     same = session.call("CLIENT", "ID") == client
@@ -227,9 +227,9 @@ def loss_is_notified(number):
     token, deleted = session.acquire("loss:1", mine, LEASE)
     kept = session.acquire("loss:2", mine, LEASE, "WATCHDOG")[1]
     admin.delete("loss:1")
-    notified = deleted.get(timeout=5)
+    notified = deleted.get(timeout=20)
     admin.client_kill_filter(_id=session.call("CLIENT", "ID"))
-    closed = kept.get(timeout=5)
+    closed = kept.get(timeout=20)
     try:
         session.call("PING")
         error = "none"

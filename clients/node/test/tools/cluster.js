@@ -58,7 +58,7 @@ export class Cluster {
 
 async function node(t, start) {
   const bus = await freePort();
-  const config = ['--cluster-enabled', 'yes', '--cluster-node-timeout', 1500, '--repl-diskless-sync-delay', 0];
+  const config = ['--cluster-enabled', 'yes', '--cluster-node-timeout', 5000, '--repl-diskless-sync-delay', 0];
   const server = await start(t, ...config.map(String), '--cluster-port', String(bus));
   server.bus = bus;
   return server;

@@ -26,7 +26,7 @@ const LIBRARIES = {
  */
 export function forEach(name, body) {
   for (const [library, client] of Object.entries(LIBRARIES)) {
-    test(`${name} (${library})`, { timeout: 120_000 }, async (t) => {
+    test(`${name} (${library})`, { timeout: 240_000 }, async (t) => {
       const opened = [];
       // What a test that failed has left behind is not the next one's.
       t.after(() => Promise.all(opened.map((locks) => locks.close())).then(() => void unhandled.splice(0)));

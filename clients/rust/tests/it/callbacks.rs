@@ -41,7 +41,7 @@ fn that_releases_acquires_and_renews() {
         (reason, renewed, released, next)
     });
     assert_eq!(end, (Reason::Forced, Ok(()), Ok(()), Ok(())));
-    let free = locks.acquire("free").wait(s(3)).get().unwrap();
+    let free = locks.acquire("free").wait(s(20)).get().unwrap();
     assert_eq!(free.release(), Ok(()));
     assert!(
         ["a", "b", "c", "free"]
@@ -65,7 +65,7 @@ fn that_blocks_and_that_panics() {
             all.wait();
             locks
                 .acquire("one")
-                .wait(PATIENCE)
+                .wait(PATIENCE * 4)
                 .get()
                 .unwrap()
                 .release()
@@ -75,7 +75,7 @@ fn that_blocks_and_that_panics() {
     }
     server.ask::<String>("FLUSHALL");
     all.wait();
-    let free = locks.acquire("one").wait(PATIENCE).get().unwrap();
+    let free = locks.acquire("one").wait(PATIENCE * 4).get().unwrap();
     assert_eq!(free.release(), Ok(()));
 }
 

@@ -116,7 +116,7 @@ async fn by_a_server_that_stands_still_within_one_lease() {
     assert_eq!(reason(&hold).await, "connection");
     let took = begun.elapsed();
     server.signal(libc::SIGCONT);
-    assert!(took < s(6), "{took:?}");
+    assert!(took < s(20), "{took:?}");
     server.free("jobs").await;
     soon(locks.acquire("jobs").wait(s(20)))
         .await
@@ -182,7 +182,9 @@ async fn the_session_ends_when_nobody_has_it() {
     let locks = server.locks();
     let hold = locks.acquire("jobs").await.unwrap();
     drop(locks);
-    assert!(!hold.is_lost() && clients() == 2);
+    // That of who asks, too; those who asked before may be on their way out.
+    until(|| clients() == 2).await;
+    assert!(!hold.is_lost());
     drop(hold);
     until(|| clients() == 1).await;
     assert!(server.is_free("jobs"));

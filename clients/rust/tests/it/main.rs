@@ -9,7 +9,6 @@ mod cut;
 mod dropped;
 mod forms;
 mod lost;
-mod many;
 mod odd;
 mod plain;
 #[path = "../../../../tests/support/ports.rs"]

@@ -82,11 +82,8 @@ async fn a_wait_takes_its_turn_and_leaves_nothing() {
     until(|| places(&server, "jobs") == 1).await;
     let second = waits(&locks);
     until(|| places(&server, "jobs") == 2).await;
-    let begun = std::time::Instant::now();
     held.release().await.unwrap();
     let hold = soon(first).await.unwrap().unwrap();
-    // By the message, and long before the next try.
-    assert!(begun.elapsed() < ms(350), "{:?}", begun.elapsed());
     assert!(!second.is_finished());
     second.abort();
     until(|| places(&server, "jobs") == 0).await;
@@ -95,6 +92,44 @@ async fn a_wait_takes_its_turn_and_leaves_nothing() {
     assert_eq!(places(&server, "jobs"), 0);
     hold.release().await.unwrap();
     assert!(server.is_free("jobs"));
+}
+
+/// How often the functions were called.
+fn calls(server: &Server) -> u64 {
+    let stats: String = server.ask("INFO commandstats");
+    let after = |text: &str| {
+        let (_, rest) = text.split_once("cmdstat_fcall:calls=")?;
+        rest.split_once(',')?.0.parse().ok()
+    };
+    after(&stats).unwrap_or(0)
+}
+
+/// Until somebody has tried again.
+async fn tried(server: &Server) {
+    let before = calls(server);
+    until(|| calls(server) > before).await;
+}
+
+/// A busy machine may be slow at any time, but is not each time; and the next try is not sooner at any.
+#[tokio::test]
+async fn a_release_is_heard_long_before_the_next_try() {
+    let server = plain();
+    let (ours, theirs) = (server.locks(), server.locks());
+    let mut best = s(60);
+    for _ in 0..20 {
+        let held = ours.acquire("jobs").wait(s(60)).await.unwrap();
+        let waits = tokio::spawn(theirs.acquire("jobs").wait(s(60)).into_future());
+        until(|| places(&server, "jobs") == 1).await;
+        tried(&server).await;
+        let begun = std::time::Instant::now();
+        held.release().await.unwrap();
+        soon(waits).await.unwrap().unwrap().release().await.unwrap();
+        best = best.min(begun.elapsed());
+        if best < ms(300) {
+            return;
+        }
+    }
+    panic!("{best:?}");
 }
 
 #[tokio::test]
@@ -122,11 +157,9 @@ async fn a_wait_keeps_its_place_when_its_connection_is_gone() {
         tokio::time::sleep(ms(600)).await;
         assert_eq!(name(), both);
     }
-    let begun = std::time::Instant::now();
     held.release().await.unwrap();
     let hold = soon(ours).await.unwrap().unwrap();
-    // In its turn, and by the message.
-    assert!(begun.elapsed() < ms(350), "{:?}", begun.elapsed());
+    // In its turn.
     assert!(!behind.is_finished() && place != name());
     hold.release().await.unwrap();
     let hold = soon(behind).await.unwrap().unwrap();
@@ -142,31 +175,36 @@ async fn who_gives_up_between_two_connections_leaves_its_place_to_the_next() {
     let server = plain();
     let proxy = Proxy::before(server.port).await;
     let locks = Locks::new(client(proxy.port));
-    let held = server.locks().acquire("jobs").await.unwrap();
     let waits = || tokio::spawn(locks.acquire("jobs").wait(s(60)).into_future());
-    let first = waits();
-    until(|| places(&server, "jobs") == 1).await;
-    let second = waits();
     let place = || server.ask::<Vec<String>>("ZRANGE rlock1_queue:{jobs} 0 -1 WITHSCORES");
-    let before = place();
-    // A try is under way, so that the server is told of the end of that request.
-    proxy.freeze(true);
-    tokio::time::sleep(ms(700)).await;
-    first.abort();
-    tokio::time::sleep(ms(50)).await;
-    proxy.close();
-    proxy.freeze(false);
-    tokio::time::sleep(ms(800)).await;
-    assert_eq!(place(), before);
-    held.release().await.unwrap();
-    soon(second)
-        .await
-        .unwrap()
-        .unwrap()
-        .release()
-        .await
-        .unwrap();
-    assert!(server.is_free("jobs"));
+    // The server keeps a place for two seconds after a try. Where a busy machine took those, it is done again.
+    for _ in 0..20 {
+        let held = server.locks().acquire("jobs").wait(s(20)).await.unwrap();
+        let first = waits();
+        until(|| places(&server, "jobs") == 1).await;
+        let second = waits();
+        let begun = std::time::Instant::now();
+        tried(&server).await;
+        let (before, kept) = (place(), std::time::Instant::now());
+        // A try is under way, so that the server is told of the end of that request.
+        proxy.freeze(true);
+        tokio::time::sleep(ms(700)).await;
+        first.abort();
+        tokio::time::sleep(ms(50)).await;
+        proxy.close();
+        proxy.freeze(false);
+        tried(&server).await;
+        let (after, took) = (place(), kept.elapsed());
+        held.release().await.unwrap();
+        let second = soon(second).await.unwrap().unwrap();
+        second.release().await.unwrap();
+        assert!(server.is_free("jobs"));
+        if took < ms(1900) {
+            return assert_eq!(after, before);
+        }
+        assert!(begun.elapsed() < s(30), "{took:?}");
+    }
+    panic!("the machine is too slow to see it");
 }
 
 #[tokio::test]
@@ -218,8 +256,8 @@ async fn a_hold_is_renewed_and_outlives_its_connections() {
     let server = plain();
     let proxy = Proxy::before(server.port).await;
     let locks = Locks::new(client(proxy.port));
-    let hold = locks.acquire("jobs").lease(ms(1500)).await.unwrap();
-    for _ in 0..4 {
+    let hold = locks.acquire("jobs").lease(s(4)).await.unwrap();
+    for _ in 0..10 {
         tokio::time::sleep(ms(500)).await;
         proxy.close();
     }
@@ -227,7 +265,7 @@ async fn a_hold_is_renewed_and_outlives_its_connections() {
     hold.release().await.unwrap();
     server.free("jobs").await;
     // Nothing comes any more: its deadline passes.
-    let hold = locks.acquire("jobs").lease(ms(600)).await.unwrap();
+    let hold = locks.acquire("jobs").lease(s(3)).await.unwrap();
     proxy.freeze(true);
     assert_eq!(reason(&hold).await, "lease");
     proxy.freeze(false);
@@ -238,11 +276,11 @@ async fn a_hold_is_renewed_and_outlives_its_connections() {
 async fn why_a_hold_is_lost() {
     let server = plain();
     let locks = server.locks();
-    let hold = locks.acquire("jobs").lease(ms(900)).await.unwrap();
+    let hold = locks.acquire("jobs").lease(s(3)).await.unwrap();
     server.ask::<i64>("DEL jobs");
     assert_eq!(reason(&hold).await, "deleted");
     assert!(matches!(hold.release().await, Err(Error::Lost(_))));
-    let hold = locks.acquire("jobs").lease(ms(900)).await.unwrap();
+    let hold = locks.acquire("jobs").lease(s(3)).await.unwrap();
     server.ask::<()>("SET jobs somebody");
     assert_eq!(reason(&hold).await, "overwritten");
     server.ask::<i64>("DEL jobs");
@@ -263,10 +301,10 @@ async fn a_server_that_forgets_the_functions_loses_no_hold() {
             server.ask::<()>("FUNCTION FLUSH");
             server.ask::<()>("SCRIPT FLUSH");
         };
-        let hold = locks.acquire("jobs").lease(ms(900)).await.unwrap();
+        let hold = locks.acquire("jobs").lease(s(3)).await.unwrap();
         let waits = tokio::spawn(locks.acquire("jobs").wait(s(60)).into_future());
         until(|| places(&server, "jobs") == 1).await;
-        for _ in 0..3 {
+        for _ in 0..8 {
             forget();
             tokio::time::sleep(ms(500)).await;
         }
@@ -316,7 +354,7 @@ async fn the_module_comes_and_nothing_stops() {
     let locks = server.locks().ask_again_every(ms(100));
     let hold = locks.acquire("jobs").lease(s(30)).await.unwrap();
     let plain = locks.acquire("plain").plain().lease(s(60)).await.unwrap();
-    let both = locks.acquire_many(["x", "y"]).lease(s(3)).await.unwrap();
+    let both = locks.acquire_many(["x", "y"]).lease(s(5)).await.unwrap();
     let waits = tokio::spawn(locks.acquire("jobs").wait(s(60)).into_future());
     until(|| places(&server, "jobs") == 1).await;
     let module = std::env::var("RLOCK_MODULE").unwrap();
@@ -331,7 +369,7 @@ async fn the_module_comes_and_nothing_stops() {
     let next = soon(waits).await.unwrap().unwrap();
     server.ask::<i64>("RLOCK.FORCE jobs");
     assert_eq!(reason(&next).await, "forced");
-    tokio::time::sleep(ms(3500)).await;
+    tokio::time::sleep(s(6)).await;
     assert!(!both.is_lost() && !server.is_free("x"));
     both.release().await.unwrap();
 }
@@ -369,11 +407,11 @@ async fn in_a_cluster() {
         hold.release().await.unwrap();
         soon(waits).await.unwrap().unwrap().release().await.unwrap();
     }
-    let hold = soon(locks.acquire("b").lease(s(3))).await.unwrap();
+    let hold = soon(locks.acquire("b").lease(s(5))).await.unwrap();
     let waits = tokio::spawn(locks.acquire("b").wait(s(60)).into_future());
     until(|| places(&cluster.0[0], "b") == 1).await;
     cluster.move_slot("b", 0, 1);
-    tokio::time::sleep(s(4)).await;
+    tokio::time::sleep(s(6)).await;
     assert!(!hold.is_lost() && !cluster.0[1].is_free("b"));
     hold.release().await.unwrap();
     soon(waits).await.unwrap().unwrap().release().await.unwrap();
@@ -385,9 +423,9 @@ async fn by_quorum() {
     let servers = [plain(), plain(), plain()];
     let quorum = || Quorum::new(servers.iter().map(Server::client));
     let (ours, theirs) = (quorum(), quorum());
-    let hold = soon(ours.acquire("jobs").lease(s(1))).await.unwrap();
+    let hold = soon(ours.acquire("jobs").lease(s(3))).await.unwrap();
     let waits = tokio::spawn(theirs.acquire("jobs").wait(s(30)).into_future());
-    tokio::time::sleep(ms(1500)).await;
+    tokio::time::sleep(s(4)).await;
     assert!(!hold.is_lost() && !waits.is_finished());
     let token = hold.token();
     hold.release().await.unwrap();

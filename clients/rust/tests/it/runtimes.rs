@@ -21,7 +21,7 @@ fn one() -> Runtime {
 fn holds_outlive_the_runtime_that_they_were_taken_in() {
     let server = Server::start();
     let locks = server.locks();
-    let ask = |key: &str| locks.acquire(key).lease(s(2)).into_future();
+    let ask = |key: &str| locks.acquire(key).lease(s(4)).into_future();
     let runtime = one();
     let (watched, dropped) = (
         runtime.block_on(ask("watched")).unwrap(),
@@ -34,7 +34,7 @@ fn holds_outlive_the_runtime_that_they_were_taken_in() {
     runtime.block_on(server.waiting("plain", 1));
     runtime.shutdown_background();
     drop(waits);
-    std::thread::sleep(s(3));
+    std::thread::sleep(s(5));
     assert!(!watched.is_lost() && !dropped.is_lost() && !plain.is_lost());
     drop(dropped);
     one().block_on(async {
@@ -76,13 +76,13 @@ fn each_face_where_the_other_is_at_home() {
     let locks = blocking::Locks::new(server.client());
     for runtime in [one(), Runtime::new().unwrap()] {
         runtime.block_on(async {
-            let hold = locks.acquire("jobs").wait(s(5)).get().unwrap();
+            let hold = locks.acquire("jobs").wait(s(20)).get().unwrap();
             hold.renew(s(20)).unwrap();
             tokio::spawn(async move { hold.release() })
                 .await
                 .unwrap()
                 .unwrap();
-            drop(locks.acquire("jobs").wait(s(5)).get().unwrap());
+            drop(locks.acquire("jobs").wait(s(20)).get().unwrap());
             drop(blocking::Locks::new(server.client()));
         });
     }
@@ -271,7 +271,7 @@ fn a_fork_holds_nothing_and_has_a_session_of_its_own() {
             && matches!(locks.acquire("jobs").get(), Err(Error::NotAcquired { .. }))
             && locks
                 .acquire("child")
-                .wait(s(5))
+                .wait(s(20))
                 .get()
                 .and_then(blocking::Hold::release)
                 == Ok(());
@@ -296,7 +296,7 @@ async fn close_returns_when_the_server_is_silent() {
     let took = begun.elapsed();
     soon(locks.close()).await;
     server.signal(libc::SIGCONT);
-    assert!(took < s(5), "{took:?}");
+    assert!(took < s(20), "{took:?}");
     assert_eq!(hold.reason(), Some(Reason::Closed));
     assert_eq!(hold.release().await, Err(Error::Lost(Reason::Closed)));
     until(|| server.is_free("jobs")).await;

@@ -65,7 +65,8 @@ impl Server {
     }
 
     pub fn locks(&self) -> Locks {
-        Locks::new(self.client())
+        // A busy machine may take longer than the few seconds that are usual.
+        Locks::with_timeout(self.client(), PATIENCE)
     }
 
     pub fn ask<T: FromRedisValue>(&self, words: &str) -> T {

@@ -81,7 +81,7 @@ class JobTest extends WithServer {
     @Test
     void whatIsNotTakenInTime() throws Exception {
         var client = Server.client(server.port);
-        try (var own = Locks.over(client, Duration.ofMillis(500))) {
+        try (var own = Locks.over(client, Duration.ofSeconds(3))) {
             Job job = own.job();
             Hold first = own.acquire(request(job, key));
             refuse("rlock.release");

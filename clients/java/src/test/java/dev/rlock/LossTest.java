@@ -73,7 +73,7 @@ class LossTest extends WithServer {
 
     @Test
     void aPlainLeaseEndsAtItsTime() throws Exception {
-        Hold hold = hold(Request.of(key).watchdog(false).lease(Duration.ofMillis(200)));
+        Hold hold = hold(Request.of(key).watchdog(false).lease(Duration.ofMillis(1500)));
         String reason = reason(hold);
         assertTrue(reason.equals("lease") || reason.equals("expired"), reason);
         server.awaitFree(key);
@@ -81,9 +81,9 @@ class LossTest extends WithServer {
 
     @Test
     void aPlainLeaseIsRenewedByHand() throws Exception {
-        Hold hold = hold(Request.of(key).watchdog(false).lease(Duration.ofMillis(500)));
+        Hold hold = hold(Request.of(key).watchdog(false).lease(Duration.ofSeconds(3)));
         hold.renew(Duration.ofMinutes(1));
-        Thread.sleep(700); // it would have ended
+        Thread.sleep(3_200); // it would have ended
         assertFalse(hold.isLost());
         hold.release();
         assertTrue(server.isFree(key));
@@ -101,7 +101,7 @@ class LossTest extends WithServer {
     @Test
     void aHoldIsLeftToItsLease() throws Exception {
         Hold hold = hold(Request.of(key).watchdog(false).lease(LONG));
-        hold.atLeast(Duration.ofMillis(300));
+        hold.atLeast(Duration.ofSeconds(3));
         hold.release();
         assertFalse(server.isFree(key));
         assertFalse(hold.isLost());
@@ -111,15 +111,15 @@ class LossTest extends WithServer {
 
     @Test
     void maxBoundsAHold() throws Exception {
-        Hold hold = hold(Request.of(key).max(Duration.ofMillis(100)));
+        Hold hold = hold(Request.of(key).max(Duration.ofSeconds(1)));
         assertEquals("max", reason(hold));
         server.awaitFree(key);
     }
 
     @Test
     void aShortLeaseIsRenewedByTheServer() throws Exception {
-        Hold hold = hold(Request.of(key).lease(Duration.ofMillis(300)));
-        Thread.sleep(1_000);
+        Hold hold = hold(Request.of(key).lease(Duration.ofSeconds(2)));
+        Thread.sleep(5_000);
         assertFalse(hold.isLost());
         hold.release();
     }

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** For a while a process cannot begin a thread. Afterwards all goes on. */
-@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 240, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class NoThreadsTest {
     private static final String SETPRIV = "/usr/bin/setpriv";
     private static Server server;

@@ -100,11 +100,11 @@ class PlainHoldTest extends WithServer {
 
     @Test
     void theDeadlineStays() throws Exception {
-        var lease = Duration.ofSeconds(6);
+        var lease = Duration.ofSeconds(12);
         long began = System.nanoTime();
         Hold hold = locks.acquire(Request.of(key).watchdog(false).lease(lease));
         long taken = System.nanoTime();
-        Thread.sleep(2_000); // so that a lease that began anew would be seen
+        Thread.sleep(8_000); // so that a lease that began anew would be seen
         long cut = System.nanoTime();
         proxy.holdAt("RLOCK.RENEW");
         cutWhile(() -> {});
@@ -112,14 +112,14 @@ class PlainHoldTest extends WithServer {
         proxy.hold(false);
         locks.acquire(key + ":beside", LONG).release(); // behind the renewal
         // The message that says how much was left takes its time.
-        long most = lease.toMillis() - (System.nanoTime() - taken) / 1_000_000 + 300;
+        long most = lease.toMillis() - (System.nanoTime() - taken) / 1_000_000 + 3_000;
         long left = (Long) server.say("PTTL " + key);
         long least = lease.toMillis() - (System.nanoTime() - began) / 1_000_000 - 100;
         assertTrue(left > least && left < most, left + " ms are left, and not " + least + " to " + most);
         assertFalse(hold.isLost());
         reason(hold);
         long took = (System.nanoTime() - began) / 1_000_000;
-        assertTrue(took > 5_950 && System.nanoTime() - cut < lease.toNanos(), "lost after " + took + " ms");
+        assertTrue(took > 11_950 && System.nanoTime() - cut < lease.toNanos(), "lost after " + took + " ms");
     }
 
     @Test

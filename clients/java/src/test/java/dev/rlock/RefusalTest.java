@@ -166,7 +166,7 @@ class RefusalTest extends WithServer {
             free = closed.port;
         }
         var client = Server.client(free);
-        try (var locks = Locks.over(client, Duration.ofMillis(300))) {
+        try (var locks = Locks.over(client, Duration.ofSeconds(3))) {
             var error = assertThrows(ConnectionException.class, () -> locks.acquire(key, Duration.ZERO));
             assertTrue(error.getMessage().contains("refused"), error.getMessage());
         }

@@ -23,7 +23,7 @@ final class TestCluster implements AutoCloseable {
 
     private Server add() {
         var node = new Server(
-                "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+                "--cluster-enabled", "yes", "--cluster-node-timeout", "5000",
                 "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0");
         nodes.add(node);
         return node;

@@ -119,7 +119,7 @@ class ThreadLockTest extends WithServer {
         long began = System.nanoTime();
         assertFalse(locks.lock(key).tryLock(500, TimeUnit.MILLISECONDS));
         long took = (System.nanoTime() - began) / 1_000_000;
-        assertTrue(took >= 490 && took < 2_000, took + " ms");
+        assertTrue(took >= 490 && took < 20_000, took + " ms");
     }
 
     @Test
@@ -162,7 +162,7 @@ class ThreadLockTest extends WithServer {
 
     @Test
     void aLeaseThatEndedLetsOthersInAndUnlockReportsIt() throws Exception {
-        var lock = locks.lock(Request.of(key).watchdog(false).lease(Duration.ofMillis(300)));
+        var lock = locks.lock(Request.of(key).watchdog(false).lease(Duration.ofMillis(1500)));
         lock.lock();
         var other = later(() -> {
             locks.lock(key).lock();
@@ -228,15 +228,15 @@ class ThreadLockTest extends WithServer {
     @Test
     void aNestedAcquisitionHasItsLease() throws Exception {
         for (boolean watchdog : new boolean[] {false, true}) {
-            var shorter = Request.of(key).watchdog(watchdog).lease(Duration.ofSeconds(2));
+            var shorter = Request.of(key).watchdog(watchdog).lease(Duration.ofSeconds(10));
             var outer = locks.lock(shorter);
             outer.lock();
-            var inner = locks.lock(shorter.lease(Duration.ofSeconds(10)));
+            var inner = locks.lock(shorter.lease(Duration.ofSeconds(90)));
             assertTrue(inner.tryLock());
             long left = Long.parseLong(server.say("PTTL " + key).toString());
-            assertTrue(left > 8_000 && left <= 10_000, left + " ms");
+            assertTrue(left > 50_000 && left <= 90_000, left + " ms");
             outer.lock();
-            assertTrue(Long.parseLong(server.say("PTTL " + key).toString()) > 7_000, "it was shortened");
+            assertTrue(Long.parseLong(server.say("PTTL " + key).toString()) > 40_000, "it was shortened");
             for (int i = 0; i < 3; i++) {
                 outer.unlock();
             }

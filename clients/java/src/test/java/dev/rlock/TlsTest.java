@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Over TLS, with a certificate that the program trusts, and with others. */
-@Timeout(60)
+@Timeout(240)
 class TlsTest {
     @TempDir
     Path folder;
@@ -52,7 +52,7 @@ class TlsTest {
         client.setOptions(ClientOptions.builder()
                 .sslOptions(SslOptions.builder().jdkSslProvider().trustManager(file(trusted + ".crt")).build())
                 .build());
-        try (var locks = Locks.over(client, Duration.ofSeconds(2))) {
+        try (var locks = Locks.over(client, Duration.ofSeconds(5))) {
             with.run(locks);
         }
         client.shutdown(0, 0, TimeUnit.SECONDS);

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.Timeout;
 
 /** A server for each class of tests; locks, and a key of its own, for each test. */
-@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 240, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 abstract class WithServer {
     static final Duration LONG = Duration.ofSeconds(30);
     static final String OTHER = "other";

@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
@@ -84,11 +85,10 @@ class WithoutModuleTest extends WithServer {
             Server.await("it tries on the next one", () -> tries() >= tried + 2);
             assertEquals(before, places());
         }
+        // Only one place is there, so it has no dead connection's to wait for.
+        assertEquals(1, before.size());
         give();
-        long given = System.nanoTime();
         wait.get(20, TimeUnit.SECONDS).release();
-        // By its turn, and not when a place of a dead connection has run out.
-        assertTrue(System.nanoTime() - given < Duration.ofMillis(1200).toNanos());
         awaitPlaces(0);
     }
 
@@ -132,8 +132,8 @@ class WithoutModuleTest extends WithServer {
 
     @Test
     void aHoldIsRenewed() throws Exception {
-        Hold hold = locks.acquire(Request.of(key).lease(Duration.ofMillis(600)));
-        long end = System.nanoTime() + Duration.ofMillis(1500).toNanos();
+        Hold hold = locks.acquire(Request.of(key).lease(Duration.ofSeconds(3)));
+        long end = System.nanoTime() + Duration.ofSeconds(5).toNanos();
         while (System.nanoTime() < end) {
             assertFalse(isFree(key));
             Thread.sleep(20);
@@ -145,8 +145,8 @@ class WithoutModuleTest extends WithServer {
 
     @Test
     void whatIsGoneIsLost() throws Exception {
-        Hold deleted = locks.acquire(Request.of(key).lease(Duration.ofMillis(900)));
-        Hold overwritten = locks.acquire(Request.of(key + "2").lease(Duration.ofMillis(900)));
+        Hold deleted = locks.acquire(Request.of(key).lease(Duration.ofSeconds(3)));
+        Hold overwritten = locks.acquire(Request.of(key + "2").lease(Duration.ofSeconds(3)));
         server.say("DEL " + key);
         server.say("SET " + key + "2 x");
         assertEquals("deleted", WithServer.reason(deleted));
@@ -164,10 +164,14 @@ class WithoutModuleTest extends WithServer {
     @Test
     void aHoldOutlivesItsConnection() throws Exception {
         try (var proxy = new Proxy(server.port); var through = LocksTest.through(proxy)) {
-            Hold hold = through.locks().acquire(Request.of(key).lease(Duration.ofSeconds(3)));
+            Hold hold = through.locks().acquire(Request.of(key).lease(Duration.ofSeconds(6)));
             proxy.cut();
             // It is renewed by the next one.
-            Server.await("a new connection", () -> left(key) > 2900);
+            var before = new AtomicLong(Long.MAX_VALUE);
+            Server.await("a new connection", () -> {
+                long left = left(key);
+                return left > before.getAndSet(left);
+            });
             assertFalse(hold.isLost());
             hold.release();
             Server.await(key + " is free", () -> isFree(key));
@@ -177,7 +181,7 @@ class WithoutModuleTest extends WithServer {
     @Test
     void aHoldThatCannotBeRenewedIsLostWithItsLease() throws Exception {
         try (var proxy = new Proxy(server.port); var through = LocksTest.through(proxy)) {
-            Hold hold = through.locks().acquire(Request.of(key).lease(Duration.ofMillis(800)));
+            Hold hold = through.locks().acquire(Request.of(key).lease(Duration.ofSeconds(3)));
             proxy.refuse(true);
             proxy.cut();
             assertEquals("lease", WithServer.reason(hold));
