@@ -12,6 +12,7 @@ use Rlock\Internal\Clock;
 use Rlock\Internal\Engine;
 use Rlock\Internal\Grant;
 use Rlock\Internal\Request;
+use Rlock\Internal\Signals;
 
 /**
  * A lock that is held, until its lease ends or it is released. A hold that nothing refers to any more is
@@ -110,6 +111,16 @@ final class Hold
      */
     public function release(): void
     {
+        $isHeld = Signals::hold();
+        try {
+            $this->end();
+        } finally {
+            Signals::let($isHeld);
+        }
+    }
+
+    private function end(): void
+    {
         if ($this->isReleased) {
             return;
         }
@@ -157,8 +168,13 @@ final class Hold
         if ($this->isOver || $this->pid !== getmypid()) {
             return;
         }
-        $this->isOver = true;
-        $this->engine->leave($this->request);
+        $isHeld = Signals::hold();
+        try {
+            $this->isOver = true;
+            $this->engine->leave($this->request);
+        } finally {
+            Signals::let($isHeld);
+        }
     }
 
     private function checkLost(): void
