@@ -46,8 +46,15 @@ for ($end = microtime(true) + 0.5; microtime(true) < $end;) {
         } catch (Interrupted) {
             ++$thrown;
         }
+        try {
+            // Its destructor releases it.
+            Interrupted::$isWanted = $got !== null;
+            $got = null;
+            Interrupted::$isWanted = false;
+        } catch (Interrupted) {
+            ++$thrown;
+        }
         Interrupted::$isWanted = false;
-        $got?->release();
         $left += $redis->exists("$key:free");
         $redis->del("$key:free");
     }
