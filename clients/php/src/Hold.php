@@ -11,7 +11,9 @@ use Rlock\Internal\AtExit;
 use Rlock\Internal\Clock;
 use Rlock\Internal\Engine;
 use Rlock\Internal\Grant;
+use Rlock\Internal\Remainder;
 use Rlock\Internal\Request;
+use Rlock\Internal\Signals;
 
 /**
  * A lock that is held, until its lease ends or it is released. A hold that nothing refers to any more is
@@ -33,8 +35,7 @@ final class Hold
     private ?string $lost = null;
     /** Whether the program has released it. */
     private bool $isReleased = false;
-    /** Whether nothing of it is on the server any more. */
-    private bool $isOver = false;
+    private readonly Remainder $remainder;
 
     /** @internal */
     public function __construct(
@@ -49,6 +50,7 @@ final class Hold
         $this->since = $grant->since;
         $this->lease = (int) $request->lease / 1000;
         $this->pid = getmypid();
+        $this->remainder = new Remainder($engine, $request);
         AtExit::add($this);
     }
 
@@ -67,7 +69,7 @@ final class Hold
         if ($this->pid !== getmypid()) {
             return 'fork';
         }
-        if (!$this->isOver && $this->lost === null && $this->remaining() <= 0) {
+        if (!$this->remainder->isOver && $this->lost === null && $this->remaining() <= 0) {
             $this->lost = 'lease';
         }
         return $this->lost;
@@ -76,7 +78,7 @@ final class Hold
     /** How many seconds are left of its lease. */
     public function remaining(): float
     {
-        return $this->isOver ? 0.0 : max($this->lease - $this->since->elapsed(), 0.0);
+        return $this->remainder->isOver ? 0.0 : max($this->lease - $this->since->elapsed(), 0.0);
     }
 
     /**
@@ -110,12 +112,22 @@ final class Hold
      */
     public function release(): void
     {
+        $isHeld = Signals::hold();
+        try {
+            $this->end();
+        } finally {
+            Signals::let($isHeld);
+        }
+    }
+
+    private function end(): void
+    {
         if ($this->isReleased) {
             return;
         }
         $this->isReleased = true;
         if ($this->lostReason() !== null) {
-            $this->leave();
+            $this->remainder->leave();
             $this->checkLost();
         }
         try {
@@ -125,10 +137,10 @@ final class Hold
             $lost = $this->lostBy($e);
             // What is refused may be tried again; without a connection its lease ends it.
             $this->isReleased = !$e instanceof RefusedException || $lost !== null;
-            $this->isOver = $this->isReleased;
+            $this->remainder->isOver = $this->isReleased;
             throw $lost ?? $e;
         }
-        $this->isOver = true;
+        $this->remainder->isOver = true;
         if ($isExact && $this->request->isMany() && $left < count($this->keys)) {
             $this->lost = 'deleted';
             $this->checkLost();
@@ -138,7 +150,7 @@ final class Hold
     /** Releases what is held still. */
     public function __destruct()
     {
-        $this->leave();
+        $this->remainder->leave();
     }
 
     public function __clone()
@@ -149,16 +161,6 @@ final class Hold
     public function __serialize(): array
     {
         throw new \LogicException('a hold cannot be kept beyond its process');
-    }
-
-    /** Releases it, and shows nothing. Not in a child of a fork, which holds nothing. */
-    private function leave(): void
-    {
-        if ($this->isOver || $this->pid !== getmypid()) {
-            return;
-        }
-        $this->isOver = true;
-        $this->engine->leave($this->request);
     }
 
     private function checkLost(): void
@@ -178,9 +180,9 @@ final class Hold
         $this->lost = $word === 'WRONGTYPE' ? 'overwritten' : ($this->remaining() > 0 ? 'deleted' : 'lease');
         if ($this->request->isMany()) {
             // The loss of one is the loss of all.
-            $this->leave();
+            $this->remainder->leave();
         }
-        $this->isOver = true;
+        $this->remainder->isOver = true;
         return new LostException($this->key, $this->lost);
     }
 }

@@ -9,6 +9,7 @@ use Rlock\Exception\RlockException;
 use Rlock\Internal\Engine;
 use Rlock\Internal\Grant;
 use Rlock\Internal\Request;
+use Rlock\Internal\Signals;
 
 /** Locks on a Redis or Valkey server, or a cluster of them. Durations are seconds. */
 final class Locks
@@ -63,8 +64,11 @@ final class Locks
         int $permits = 1,
     ): Hold {
         // What all three take is said in their signatures alone.
-        return $this->tryAcquire(...func_get_args())
-            ?? throw new NotAcquiredException(is_array($key) ? $key : [$key]);
+        $hold = $this->tryAcquire(...func_get_args());
+        if ($hold === null) {
+            throw new NotAcquiredException(is_array($key) ? $key : [$key]);
+        }
+        return $hold;
     }
 
     /** As acquire(); null: somebody else has it. */
@@ -76,9 +80,15 @@ final class Locks
         ?int $limit = null,
         int $permits = 1,
     ): ?Hold {
-        $request = new Request(is_array($key) ? $key : [$key], $lease, $mode, $limit, $permits);
-        $make = fn (Grant $grant): Hold => new Hold($this->engine, $request, $grant);
-        return $this->engine->acquire($request, $wait, $make);
+        $isHeld = Signals::hold();
+        try {
+            $request = new Request(is_array($key) ? $key : [$key], $lease, $mode, $limit, $permits);
+            $make = fn (Grant $grant): Hold => new Hold($this->engine, $request, $grant);
+            $hold = $this->engine->acquire($request, $wait, $make);
+        } finally {
+            Signals::let($isHeld);
+        }
+        return $hold;
     }
 
     /**

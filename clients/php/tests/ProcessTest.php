@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Rlock\Tests;
 
+use Rlock\Locks;
 use Rlock\Tests\Support\BackendTestCase;
 use Rlock\Tests\Support\Program;
 use Rlock\Tests\Support\RealServer;
@@ -76,5 +77,54 @@ final class ProcessTest extends BackendTestCase
         $hold->release();
         $this->assertFalse($this->exists($backend));
         $this->assertSame(0, $server->call('EXISTS', "rlock1_queue:{{$this->key}}"));
+    }
+
+    /** @dataProvider storms */
+    public function testAnExceptionOfASignalsHandlerAtAnyMoment(string $backend, string $client): void
+    {
+        $program = new Program('storm', RealServer::shared($backend)->port, $this->key, $client);
+        $this->assertSame('thrown, 0 left, waiting:', $program->rest());
+    }
+
+    public static function storms(): iterable
+    {
+        foreach (self::backends() as $backend => $_) {
+            foreach (['phpredis', 'predis', 'own'] as $client) {
+                yield "$client, $backend" => [$backend, $client];
+            }
+        }
+    }
+
+    /** PHP loses a signal that comes while phpredis makes an exception of an error. */
+    public function testASignalWhileAnErrorIsOnItsWay(): void
+    {
+        $server = RealServer::start(false);
+        $locks = new Locks($server->redis());
+        $hold = $locks->acquire($this->key, lease: 60);
+        $server->call('ACL', 'SETUSER', 'default', '-fcall');
+        pcntl_async_signals(true);
+        pcntl_signal(SIGUSR1, static fn () => throw new \DomainException('told to stop'));
+        $server->pause();
+        $me = getmypid();
+        $child = pcntl_fork();
+        if ($child === 0) {
+            usleep(100_000);
+            posix_kill($me, SIGUSR1);
+            usleep(100_000);
+            $server->goOn();
+            posix_kill(getmypid(), SIGKILL);
+        }
+        try {
+            $locks->tryAcquire($this->key, wait: 3);
+            $this->fail('the signal was lost');
+        } catch (\DomainException $e) {
+            $this->assertSame('told to stop', $e->getMessage());
+        } finally {
+            pcntl_signal(SIGUSR1, SIG_DFL);
+            pcntl_waitpid($child, $status);
+        }
+        $hold->release();
+        $this->assertSame(0, $server->call('EXISTS', $this->key));
+        $server->stop();
     }
 }

@@ -21,6 +21,9 @@ final class Acquisition
     private readonly int $process;
     /** Whether the server may have something of it that nobody else releases. */
     private bool $isOpen = false;
+    /** Whether the handlers of signals wait for its end. */
+    private bool $isHeld = false;
+    private bool $wereOpen = false;
 
     public function __construct(
         private readonly Engine $engine,
@@ -40,6 +43,7 @@ final class Acquisition
         if ($this->isOpen && getmypid() === $this->process) {
             $this->settle();
         }
+        $this->letSignals();
     }
 
     /**
@@ -52,23 +56,37 @@ final class Acquisition
     public function run(\Closure $make): mixed
     {
         try {
+            $this->isHeld = Signals::hold();
+            $this->wereOpen = Signals::open(Signals::areHeld());
             $grant = $this->first();
             if ($grant === null && $this->wait > 0) {
                 $grant = $this->wait();
             }
             $made = $grant === null ? null : $make($grant);
+            $this->letSignals();
+            // From the last look for signals to the program there are neither calls nor jumps, where one could come.
             $this->isOpen = false;
             return $made;
         } catch (\Throwable $e) {
             // Whatever it was, also an exception of a signal's handler: nothing may stay. But for a newer request of the
             // same owner, which has the place now.
+            $this->isHeld = Signals::hold() || $this->isHeld;
             $isSuperseded = $e instanceof RefusedException && $e->errorCode === 'SUPERSEDED';
             if ($this->isOpen && !$isSuperseded) {
                 $this->settle();
             }
             $this->isOpen = false;
+            $this->letSignals();
             throw $e;
         }
+    }
+
+    private function letSignals(): void
+    {
+        $isHeld = $this->isHeld;
+        $this->isHeld = false;
+        Signals::open($this->wereOpen);
+        Signals::let($isHeld);
     }
 
     /** At once, if it is free. */
@@ -162,14 +180,16 @@ final class Acquisition
     /** Leaves nothing on the server. Whether it has answered to that. */
     private function settle(): bool
     {
+        $wereOpen = Signals::open(false);
         $calls = [$this->request->cancel($this->turn->place), $this->request->releaseAll()];
         try {
             $commands = array_map($this->engine->backends->words(...), $calls);
             $replies = $this->engine->link->last($this->request->keys[0], $commands, $this->engine->timeout);
         } catch (Broken | ServerError) {
             return false;
+        } finally {
+            Signals::open($wereOpen);
         }
-        $this->isOpen = false;
         foreach ($replies as $reply) {
             if ($reply instanceof ServerError && $reply->isLater()) {
                 return false;

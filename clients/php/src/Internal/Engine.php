@@ -55,7 +55,8 @@ final class Engine
         if (!($wait >= 0)) {
             throw new \InvalidArgumentException("the wait must be a number of seconds from 0 on, got $wait");
         }
-        return (new Acquisition($this, $request, $wait))->run($make);
+        $acquisition = new Acquisition($this, $request, $wait);
+        return $acquisition->run($make);
     }
 
     /** Ends whatever there may be of it, and shows nothing. */
@@ -76,6 +77,18 @@ final class Engine
      * @return array{mixed, Clock, bool}
      */
     public function ask(string $key, Call $call, ?Call $again = null, ?float $end = null): array
+    {
+        $isHeld = Signals::hold();
+        try {
+            $answer = $this->asked($key, $call, $again, $end);
+        } finally {
+            Signals::let($isHeld);
+        }
+        return $answer;
+    }
+
+    /** The same, while no handler of a signal runs. */
+    private function asked(string $key, Call $call, ?Call $again, ?float $end): array
     {
         $end ??= Clock::monotonic() + $this->timeout;
         $pause = 0.0;
@@ -161,7 +174,9 @@ final class Engine
     private static function sleep(float $seconds): void
     {
         if ($seconds > 0) {
+            Signals::point();
             usleep((int) ($seconds * 1e6));
+            Signals::point();
         }
     }
 }

@@ -314,11 +314,13 @@ final class Stream implements Connection
             if ($left <= 0) {
                 return false;
             }
-            $left = min($left, 3600);
+            Signals::point();
+            $left = min($left, Signals::areOpen() ? Signals::LOOK : 3600);
             $read = $writes ? null : [$this->socket];
             $write = $writes ? [$this->socket] : null;
             $none = null;
             $ready = @stream_select($read, $write, $none, (int) $left, (int) (fmod($left, 1) * 1e6));
+            Signals::point();
         } while (!$ready);
         return true;
     }

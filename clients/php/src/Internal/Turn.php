@@ -157,7 +157,9 @@ final class Turn
         if ($stream->isResp3) {
             $stream->message($pause);
         } else {
+            Signals::point();
             usleep((int) ($pause * 1e6));
+            Signals::point();
         }
     }
 }
