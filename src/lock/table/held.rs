@@ -4,8 +4,7 @@ use super::hold::Hold;
 use crate::lock::moments::Moments;
 use crate::lock::WallUs;
 
-#[derive(Clone, Debug, Default)]
-#[cfg_attr(test, derive(PartialEq))]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Locks that somebody is known to hold.
     pub locks: usize,

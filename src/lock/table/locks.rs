@@ -73,7 +73,7 @@ impl Locks {
     /// Whether anything is remembered of a key by this name.
     pub fn contains(&self, db: i32, name: &[u8]) -> bool {
         let table = self.tables.get(db);
-        table.is_some_and(|table| table.entries.peek(name).is_some())
+        table.is_some_and(|table| table.entries.get(name).is_some())
     }
 
     pub fn get(&self, key: &Key) -> Option<&Entry> {
@@ -87,6 +87,10 @@ impl Locks {
 
     /// The known holders, if it is a lock that several may hold.
     pub fn shared(&self, key: &Key) -> Option<&Shared> {
+        // As in many servers always.
+        if self.lengths.is_empty() {
+            return None;
+        }
         self.get(key)?.shared()
     }
 

@@ -1,7 +1,6 @@
 //! Names with what is known of each, in so many parts that no part is ever large: a
 //! hash table grows in one go, and with a million locks in one that would be a stall.
 
-use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::{Bound, RangeBounds};
 
@@ -18,24 +17,6 @@ const PARTS: usize = 256;
 /// names go.
 const ROOM: usize = 3;
 
-/// Longer names are looked up each time.
-const SHORT: usize = 256;
-
-/// Names are remembered in so many places, by their last byte: the keys of one request often
-/// differ in it.
-const REMEMBERED: usize = 16;
-
-/// A name that was asked for last, and where it is: a decision asks for one name very
-/// often, and to find it is a good part of what a decision costs.
-#[derive(Clone, Debug, Default)]
-struct Asked {
-    name: Vec<u8>,
-    hash: u64,
-    /// Its place in its part, if it is there: as things were after so many changes.
-    at: Option<usize>,
-    after: u64,
-}
-
 /// The names of each part stand in a list, so that all of them can be looked at a few
 /// at a time: from the end, for one that is removed leaves its place to the last one.
 #[derive(Clone, Debug)]
@@ -46,9 +27,6 @@ pub struct Names<T> {
     /// Its hashes are told to nobody, who could find names by them that are alike.
     hasher: quality::RandomState,
     order: u64,
-    asked: RefCell<[Asked; REMEMBERED]>,
-    /// So often was a name added or removed, and one more.
-    changes: u64,
     len: usize,
     /// There was more than a name for each part: the room of all goes with the last name.
     many: bool,
@@ -77,8 +55,6 @@ impl<T> Default for Names<T> {
             last: IndexMap::new(),
             hasher: quality::RandomState::default(),
             order: RandomState::new().hash_one(0_u8),
-            asked: RefCell::default(),
-            changes: 1,
             len: 0,
             many: false,
         }
@@ -92,36 +68,9 @@ impl<T> Names<T> {
 
     /// The hash of a name, and its place in its part if it is there.
     fn place(&self, name: &[u8]) -> (u64, Option<usize>) {
-        let mut asked = self.asked.borrow_mut();
-        let place = |byte: &u8| usize::from(*byte) % REMEMBERED;
-        let last = name.last().filter(|_| name.len() <= SHORT);
-        let Some(last) = last.and_then(|byte| asked.get_mut(place(byte))) else {
-            let hash = self.hasher.hash_one(name);
-            return (hash, self.find(name, hash));
-        };
-        let is_same = last.name == name;
-        if is_same && last.after == self.changes {
-            return (last.hash, last.at);
-        }
-        if !is_same {
-            last.name.clear();
-            last.name.extend_from_slice(name);
-            last.hash = self.hasher.hash_one(name);
-        }
-        last.at = self.find(name, last.hash);
-        last.after = self.changes;
-        (last.hash, last.at)
-    }
-
-    /// A name was added or removed. What is remembered of others has to be found anew.
-    fn changed(&mut self, name: &[u8], at: Option<usize>) {
-        self.changes = self.changes.wrapping_add(1);
-        let mut asked = self.asked.borrow_mut();
-        let place = |byte: &u8| usize::from(*byte) % REMEMBERED;
-        let last = name.last().and_then(|byte| asked.get_mut(place(byte)));
-        if let Some(last) = last.filter(|last| last.name == name) {
-            (last.at, last.after) = (at, self.changes);
-        }
+        let hash = self.hasher.hash_one(name);
+        let part = self.part(number(hash)).raw_entry_v1();
+        (hash, part.index_from_hash(hash, |other| other[..] == *name))
     }
 
     fn part(&self, number: usize) -> &IndexMap<Bytes, T> {
@@ -137,18 +86,6 @@ impl<T> Names<T> {
         self.part(number(hash)).get_index(at?)
     }
 
-    /// The same for a name that is unknown as a rule: it is not remembered.
-    pub fn peek(&self, name: &[u8]) -> Option<&T> {
-        let hash = self.hasher.hash_one(name);
-        let (_, known) = self.part(number(hash)).get_index(self.find(name, hash)?)?;
-        Some(known)
-    }
-
-    fn find(&self, name: &[u8], hash: u64) -> Option<usize> {
-        let part = self.part(number(hash)).raw_entry_v1();
-        part.index_from_hash(hash, |other| other[..] == *name)
-    }
-
     pub fn get_mut(&mut self, name: &[u8]) -> Option<&mut T> {
         let (hash, at) = self.place(name);
         let (_, known) = self.part_mut(number(hash)).get_index_mut(at?)?;
@@ -158,9 +95,7 @@ impl<T> Names<T> {
     /// What is known of a name, or this from now on.
     pub fn get_or_insert(&mut self, name: &Bytes, new: impl FnOnce() -> T) -> &mut T {
         let (hash, at) = self.place(name);
-        let part = self.part(number(hash));
         if at.is_none() {
-            self.changed(name, Some(part.len()));
             self.len = self.len.saturating_add(1);
             self.many |= self.len > PARTS;
         }
@@ -190,7 +125,6 @@ impl<T> Names<T> {
             self.parts.iter_mut().for_each(|part| part.shrink_to(0));
             self.last.shrink_to(0);
         }
-        self.changed(name, None);
     }
 
     #[cfg(test)]

@@ -16,17 +16,17 @@ use crate::Sources;
 pub const LIMITS: [Limit; 4] = [
     Limit {
         what: "places in src/lock, outside kind/, that ask the kind of a lock",
-        most: 152,
+        most: 113,
         target: 20,
     },
     Limit {
         what: "files of src/ that name permits",
-        most: 64,
+        most: 63,
         target: 15,
     },
     Limit {
         what: "lines of src/lock without tests",
-        most: 15_760,
+        most: 15_730,
         target: 9_500,
     },
     Limit {

@@ -1,14 +1,13 @@
 //! At which keys what others do is to be heard (`Entry::is_heard`).
 
 use super::Locks;
-use crate::lock::table::entry::Entry;
 
 impl Locks {
     /// Whether what others do to a key by this name is to be heard.
     pub fn hears(&self, db: i32, name: &[u8]) -> bool {
         let table = self.tables.get(db);
-        let known = table.and_then(|table| table.entries.peek(name));
-        known.is_some_and(Entry::is_heard)
+        let known = table.and_then(|table| table.entries.get(name));
+        known.is_some_and(|(_, entry)| entry.is_heard())
     }
 
     /// `false`: there is no such name.
