@@ -113,14 +113,11 @@ export class Hold {
     if (this.renewed || !this.claim.watchdog) this.#endsAt(sent + length);
   }
 
-  async release() {
+  release() {
     this.#look();
-    if (this.#count > 1) {
-      this.#count -= 1;
-      if (this.#lost) throw this.#lost;
-      return;
-    }
-    await this._end();
+    if (this.#count <= 1) return this._end();
+    this.#count -= 1;
+    return this.#lost ? Promise.reject(this.#lost) : Promise.resolve();
   }
 
   /** Node before 20.5 has no such symbol; then this is a property that nobody uses. */
@@ -128,19 +125,20 @@ export class Hold {
     await this.release();
   }
 
-  /** Ends it, however often it was taken again. */
-  async _end() {
-    if (this.#count === 0) return;
+  /** Ends it, however often it was taken again. Never throws. @returns {Promise<void>} */
+  _end() {
+    if (this.#count === 0) return Promise.resolve();
     this.#count = 0;
-    if (this.#lost) throw this.#lost;
-    this.#forget();
-    try {
-      await this.#session.release(this);
-    } finally {
-      this.#deaf();
-    }
-    // Notified before the reply.
-    if (this.#lost) throw this.#lost;
+    if (this.#lost) return Promise.reject(this.#lost);
+    return new Promise((resolve, reject) => {
+      this.#session.release(this, (error) => {
+        this.#deaf();
+        const failure = error ?? this.#lost; // which was notified before the reply
+        if (failure) reject(failure);
+        else resolve();
+      });
+      this.#forget();
+    });
   }
 
   /** A message with its tag. @param {string} word @param {string} rest */

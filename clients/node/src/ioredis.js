@@ -69,7 +69,7 @@ function connection(client, address, timeout, events) {
       deliver.delete(channel);
       return sharded ? own.sunsubscribe(channel) : own.unsubscribe(channel);
     },
-    call: (words) => own.call(...words),
+    call: (words) => own.call(...words.map(String)),
     destroy() {
       own.disconnect();
       own.stream?.destroy(); // disconnect waits for the other side to close too

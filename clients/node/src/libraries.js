@@ -9,7 +9,7 @@
  * @property {boolean} named  by the program
  * @property {(channel: string, sharded: boolean, onmessage: (message: string) => void) => Promise<unknown>} subscribe
  * @property {(channel: string, sharded: boolean, onmessage: (message: string) => void) => Promise<unknown>} unsubscribe
- * @property {(words: string[]) => Promise<unknown>} call
+ * @property {(words: (string | number)[]) => Promise<unknown>} call
  * @property {() => void} destroy  at once; what waits for a reply is rejected
  * @property {(keep: boolean) => void} keep  whether it keeps the process alive
  *

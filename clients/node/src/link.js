@@ -1,10 +1,10 @@
 // One open connection of a session, with its channel and its table of tags. It ends once,
 // and everything that was under way on it then ends with Closed.
-import { randomUUID } from 'node:crypto';
 import { learn } from './backend.js';
 import { Heartbeat } from './heartbeat.js';
 import { Places } from './places.js';
 import { Plain } from './plain.js';
+import { uuid } from './random.js';
 import { Closed, Refusal } from './refusal.js';
 import { now } from './time.js';
 
@@ -20,6 +20,11 @@ export const NO_CLUSTER = 'CLUSTER this is no node of a cluster: give Locks a cl
 const NO_SHARDS = 'ERR a cluster needs Redis 7.0 or newer, or Valkey: this server has no sharded pub/sub';
 /** @param {Error} error What node-redis and ioredis reject with for an error reply begins so. */
 export const isReply = (error) => /^[A-Z][A-Z0-9_]+ /.test(error?.message ?? '');
+
+/** @param {unknown} error @returns {never} */
+const rejects = (error) => {
+  throw error;
+};
 
 export class Link {
   /** @type {Map<string, {notified(word: string, rest: string, since?: number): void}>} */
@@ -66,7 +71,7 @@ export class Link {
 
   /** Listens to a new channel. @param {number} timeout @param {string} [tag] in a cluster: a hash tag for it */
   subscribe(timeout, tag) {
-    const channel = (this.channel = `rlock:${tag === undefined ? '' : `{${tag}}:`}${randomUUID({ disableEntropyCache: true })}`);
+    const channel = (this.channel = `rlock:${tag === undefined ? '' : `{${tag}}:`}${uuid()}`);
     this.tags.clear();
     return this.#within(timeout, async () => {
       try {
@@ -144,19 +149,22 @@ export class Link {
     return this.plain && String(words[0]).startsWith('RLOCK.') ? this.plain.call(words) : this.send(words);
   }
 
-  /** A command of the server's own. @param {(string | number)[]} words @returns {Promise<unknown>} */
-  async send(words) {
-    if (this.closed) throw new Closed();
+  /**
+   * A command of the server's own. Never throws.
+   * @param {(string | number)[]} words @param {(error: unknown) => unknown} [failed]  what comes instead of that error
+   * @returns {Promise<unknown>} rejects with Refusal or Closed
+   */
+  send(words, failed = rejects) {
+    if (this.closed) return Promise.reject(new Closed());
     const sent = now();
-    let reply;
-    try {
-      reply = await this.connection.call(words.map(String));
-    } catch (error) {
-      throw this.#rejected(/** @type {Error} */ (error), sent);
-    }
-    if (this.closed) throw new Closed();
-    this.heartbeat?.proven(sent);
-    return reply;
+    return this.connection.call(words).then(
+      (reply) => {
+        if (this.closed) throw new Closed();
+        this.heartbeat?.proven(sent);
+        return reply;
+      },
+      (error) => failed(this.#rejected(error, sent)),
+    );
   }
 
   /** @param {Error} error @param {number} sent */

@@ -1,21 +1,21 @@
 // What a program makes once. It owns the session.
-import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Wanted } from './backend.js';
 import { ConnectionError, HeldByJobError, LostError } from './errors.js';
 import { libraryOf } from './libraries.js';
 import { duration, known, plan } from './options.js';
 import { Request } from './request.js';
+import { uuid } from './random.js';
 import { routerOf } from './router.js';
 import { FARTHEST } from './time.js';
 
 /** @import { AcquireOptions } from '../index.d.ts' */
 /** @import { Hold } from './hold.js' */
+/** @import { Plan } from './options.js' */
+/** @import { Session } from './session.js' */
 
 const HOST = hostname();
-// The UUID is none of those that Node has ready: of a snapshot of the process there may be many
-// copies.
-const freshOwner = () => `${HOST}:${process.pid}:${randomUUID({ disableEntropyCache: true })}`;
+const freshOwner = () => `${HOST}:${process.pid}:${uuid()}`;
 
 /** @typedef {(signal: AbortSignal, hold: Hold) => unknown} Body */
 
@@ -68,7 +68,7 @@ function unless(promise, signals) {
 
 class Acquirer {
   /** @param {string | string[]} keys @param {AcquireOptions} [options] @returns {Promise<Hold>} */
-  async acquire(keys, options) {
+  acquire(keys, options) {
     throw new Error('abstract');
   }
 
@@ -103,27 +103,40 @@ export class Locks extends Acquirer {
   }
 
   /** @param {string | string[]} keys @param {AcquireOptions} [options] */
-  async acquire(keys, options) {
-    return this._acquire(plan(keys, options), freshOwner(), undefined);
+  acquire(keys, options) {
+    return this._acquire(keys, options, undefined);
   }
 
   job() {
     return new Job(this, freshOwner());
   }
 
-  /** @param {ReturnType<typeof plan>} plan @param {string} owner @param {Job | undefined} job */
-  async _acquire(plan, owner, job) {
-    this.#end.signal.throwIfAborted();
-    plan.signal?.throwIfAborted();
-    job?._take(plan.keys);
-    let session = this.#router.sessionOf(plan.keys);
+  /** Never throws. @param {string | string[]} keys @param {AcquireOptions | undefined} options @param {Job | undefined} job @returns {Promise<Hold>} */
+  _acquire(keys, options, job) {
     try {
-      if (session instanceof Promise) session = await unless(session, [plan.signal, this.#end.signal]);
+      const asked = plan(keys, options);
+      this.#end.signal.throwIfAborted();
+      asked.signal?.throwIfAborted();
+      job?._take(asked.keys);
+      const owner = job?.owner ?? freshOwner();
+      const session = this.#router.sessionOf(asked.keys);
+      if (session instanceof Promise) return this.#acquireAt(session, asked, owner, job);
+      return new Request(session, asked, owner, job).run();
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** @param {Promise<Session>} session @param {Plan} plan @param {string} owner @param {Job | undefined} job */
+  async #acquireAt(session, plan, owner, job) {
+    let there;
+    try {
+      there = await unless(session, [plan.signal, this.#end.signal]);
     } catch (error) {
       job?._free(plan.keys);
       throw error;
     }
-    return new Request(session, plan, owner, job).run();
+    return new Request(there, plan, owner, job).run();
   }
 
   close() {
@@ -153,8 +166,8 @@ export class Job extends Acquirer {
   }
 
   /** @param {string | string[]} keys @param {AcquireOptions} [options] */
-  async acquire(keys, options) {
-    return this.#locks._acquire(plan(keys, options), this.owner, this);
+  acquire(keys, options) {
+    return this.#locks._acquire(keys, options, this);
   }
 
   /** Of one acquisition alone, for a server that cannot tell those of one owner apart. */

@@ -49,7 +49,7 @@ function connection(client, address, timeout, events) {
     // By the listener too: otherwise it would take the next subscription of the channel for this one.
     unsubscribe: (channel, sharded, onmessage) =>
       sharded ? own.sUnsubscribe(channel, onmessage) : own.unsubscribe(channel, onmessage),
-    call: (words) => own.sendCommand(words),
+    call: (words) => own.sendCommand(words.map(String)),
     destroy: () => own.destroy(),
     keep: (keep) => (keep ? own.ref() : own.unref()),
   };

@@ -1,6 +1,6 @@
 // The places in queues that outlive the connection on which they were taken. Who asks again on
 // the next one would else stand behind its own old place, which nobody keeps, until that has run out.
-import { randomUUID } from 'node:crypto';
+import { uuid } from './random.js';
 import { now } from './time.js';
 
 /**
@@ -17,7 +17,7 @@ export class Places {
   take(kind) {
     const left = this.#left.get(kind);
     this.#left.delete(kind);
-    return left && left.until > now() ? left : { name: randomUUID({ disableEntropyCache: true }), until: 0 };
+    return left && left.until > now() ? left : { name: uuid(), until: 0 };
   }
 
   /** @param {string} kind @param {Place} place */

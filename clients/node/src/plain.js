@@ -9,6 +9,10 @@ import { Refusal } from './refusal.js';
 /** @import { Link } from './link.js' */
 /** @import { Places } from './places.js' */
 
+/** @type {(string | number)[]} */
+const NONE = [];
+const never = () => false;
+
 /** What the server refused in a script for want of rights has the code of that. @param {unknown} error */
 function told(error) {
   const rights = error instanceof Refusal && error.code === 'ERR' && /ACL failure|The user executing|NOPERM/.test(error.message);
@@ -58,8 +62,19 @@ export class Plain {
    * @param {Call} call @param {(string | number)[]} [more] @param {() => boolean} [over]  nobody wants it any more
    * @returns {Promise<unknown>}
    */
-  async ask(call, more = [], over = () => false) {
+  ask(call, more = NONE, over = never) {
     const number = this.#calls++;
+    const { link } = this;
+    if (this.#held) return this.#askAgain(call, more, over, number);
+    return link.send(wordsOf(this.backend, link.cluster, call, more), (error) => {
+      if (!unknown(error) || over()) throw told(error);
+      if (!this.#held) this.#load();
+      return this.#askAgain(call, more, over, number);
+    });
+  }
+
+  /** @param {Call} call @param {(string | number)[]} more @param {() => boolean} over @param {number} number */
+  async #askAgain(call, more, over, number) {
     for (;;) {
       const held = this.#held;
       if (held) await new Promise((go) => held.push({ call: number, go: () => go(undefined) }));

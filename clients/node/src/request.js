@@ -57,8 +57,8 @@ export class Request {
       const began = now();
       this.until = began + plan.wait;
       this.patience = Math.max(this.until, began + session.timeout);
-      if (this.until !== Infinity) this.#watch(plan.waits ? this.until : this.patience);
       session.add(this);
+      if (this.until !== Infinity && !this.over) this.#watch(plan.waits ? this.until : this.patience);
     });
   }
 
@@ -193,9 +193,16 @@ export class Request {
    * @param {number} token
    * @param {number | undefined} since  when it was asked for, if that is known
    */
-  async #granted(token, since) {
+  #granted(token, since) {
     this.granted = true;
     if (this.lostBefore !== undefined) return this.#lost(this.lostBefore);
+    const { acks, watchdog } = this.plan;
+    if (acks || (!watchdog && since === undefined)) this.#prove(token, since);
+    else this.#give(this.link, token, since);
+  }
+
+  /** Only then it is the program's. @param {number} token @param {number | undefined} since */
+  async #prove(token, since) {
     const { link, plan } = this;
     try {
       if (!plan.watchdog) since ??= await this.#renewed();
@@ -209,9 +216,14 @@ export class Request {
       this.session.callOff(this.claim, false);
       return this.#fail(/** @type {Error} */ (error));
     }
-    if (this.over || this.link !== link || !link) return;
+    if (!this.over && this.link === link) this.#give(link, token, since);
+  }
+
+  /** @param {Link | undefined} link @param {number} token @param {number | undefined} since */
+  #give(link, token, since) {
+    if (!link) return;
     this.#end();
-    const hold = new Hold(this.session, link, this.tag, this.claim, token, plan, since, this.job);
+    const hold = new Hold(this.session, link, this.tag, this.claim, token, this.plan, since, this.job);
     link.tags.set(this.tag, hold);
     this.resolve?.(hold);
   }

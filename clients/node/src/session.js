@@ -210,36 +210,46 @@ export class Session {
     else this.#wake();
   }
 
-  /** Ends a hold. @param {Hold} hold */
-  async release(hold) {
+  /** Ends a hold. @param {Hold} hold @param {(error?: Error) => void} done  may be called again */
+  release(hold, done) {
     const { claim } = hold;
     const { link } = this;
-    const pending = this.#addPending(claim, [words.disown(claim)]);
-    if (!link) return this.#wake();
+    if (!link) {
+      this.#addPending(claim, [words.disown(claim)]);
+      this.#wake();
+      return done();
+    }
     // By its token; but another run of the server need not know that.
-    const line = hold.outlived ? words.disown(claim) : words.release(claim, hold.token);
-    const answered = this.#sendNow(pending, line, link, hold);
+    const answered = link.call(hold.outlived ? words.disown(claim) : words.release(claim, hold.token));
+    // The server is at work while the rest is done.
+    const pending = this.#addPending(claim, [words.disown(claim)]);
     // No longer than that: what has no reply is retried.
-    await new Promise((resolve, reject) => {
-      const late = new Alarm(now() + this.timeout, () => resolve(undefined), ANSWER);
-      answered.then(resolve, reject).finally(() => late.clear());
-    });
+    const late = new Alarm(now() + this.timeout, done, ANSWER);
+    answered.then(
+      (reply) => {
+        late.clear();
+        this.#settled(pending);
+        // Without the module there is no message of a loss.
+        if (link.plain && claim.keys.length > Math.max(Number(reply), 1)) hold._missed('NOTHELD');
+        done();
+      },
+      (error) => {
+        late.clear();
+        done(this.#unsettled(pending, error, link, hold));
+      },
+    );
   }
 
-  /** @param {PendingCommand} pending @param {(string | number)[]} line @param {Link} link @param {Hold} hold */
-  async #sendNow(pending, line, link, hold) {
-    try {
-      const reply = await link.call(line);
-      this.#settled(pending);
-      // Without the module there is no message of a loss.
-      if (link.plain && pending.claim.keys.length > Math.max(Number(reply), 1)) hold._missed('NOTHELD');
-    } catch (error) {
-      if (error instanceof Closed) return; // on the next connection, then
-      if (link.plain && error instanceof Refusal && hold._missed(error.code)) return this.#settled(pending);
-      if (this.elsewhere(error)) return void this.cluster?.movedPending(this, pending);
+  /** Its release has ended with this error; which of it is for the program. @param {PendingCommand} pending @param {Error} error @param {Link} link @param {Hold} hold */
+  #unsettled(pending, error, link, hold) {
+    if (error instanceof Closed) return undefined; // on the next connection, then
+    if (link.plain && error instanceof Refusal && hold._missed(error.code)) this.#settled(pending);
+    else if (this.elsewhere(error)) this.cluster?.movedPending(this, pending);
+    else {
       this.#refused(pending);
-      throw fromServer(/** @type {Error} */ (error).message);
+      return fromServer(error.message);
     }
+    return undefined;
   }
 
   /** @param {Claim} claim @param {(string | number)[][]} lines */
