@@ -78,22 +78,33 @@ def _beside(key: bytes, prefixes: Sequence[bytes]) -> list[bytes]:
     return [named(prefix, key) for prefix in prefixes] if near else []
 
 
+@lru_cache(256)
+def _declared(key: bytes, prefixes: Sequence[bytes]) -> tuple[Word, ...]:
+    return (key, *_beside(key, prefixes))
+
+
+def _behind(word: Word, rest: Words) -> int:
+    """Where it stands behind the owner; 0: nowhere."""
+    return rest.index(word, 1) if word in rest and word in rest[1:] else 0
+
+
 def said(words: Words, backend: Backend | None, cluster: bool) -> Words:
     """A command of the module as this server takes it."""
     if backend in (None, "module") or not is_ours(words):
         return words
-    verb = str(words[0])[6:]
-    keys, rest = (list(words[1:2]), list(words[2:]))
-    if isinstance(words[1], int):
-        keys, rest = list(words[2 : 2 + words[1]]), list(words[2 + words[1] :])
+    verb, many = str(words[0])[6:], words[1]
+    first, end = (2, 2 + many) if isinstance(many, int) else (1, 2)
+    keys, rest = words[first:end], words[end:]
     for word, count in OF_THE_MODULE.items():
-        if word in rest[1:]:  # behind the owner
-            at = rest.index(word, 1)
-            del rest[at : at + count]
-    prefixes = ALL if "FENCE" in rest[1:] else BESIDE.get(verb, ())
-    names = [key if isinstance(key, bytes) else str(key).encode() for key in keys]
-    if sum(map(len, names)) <= MOST_NAMED:
-        keys += [name for key in names for name in _beside(key, prefixes)]
+        if at := _behind(word, rest):
+            rest = (*rest[:at], *rest[at + count :])
+    prefixes = ALL if _behind("FENCE", rest) else BESIDE.get(verb, ())
+    if len(keys) == 1 and isinstance(keys[0], bytes) and len(keys[0]) < 256:
+        keys = _declared(keys[0], prefixes)
+    else:
+        names = [key if isinstance(key, bytes) else str(key).encode() for key in keys]
+        if sum(map(len, names)) <= MOST_NAMED:
+            keys = (*keys, *(name for key in names for name in _beside(key, prefixes)))
     name = f"rlock1_{verb.lower()}"
     if backend == "functions":
         return ("FCALL_RO" if verb == "INFO" else "FCALL", name, len(keys), *keys, *rest)

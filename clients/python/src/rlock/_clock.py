@@ -52,6 +52,8 @@ class Timers:
         return self._heap[0][0] if self._heap else math.inf
 
     def run(self, now: float) -> None:
+        if not self._heap or self._heap[0][0] > now:
+            return
         while self.next() <= now:
             due, timer = None, heapq.heappop(self._heap)[2]
             due, timer.due = timer.due, None

@@ -8,7 +8,6 @@ wherever it comes, and waits for what the step has finished; it touches nothing 
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -18,7 +17,7 @@ from ._backend import LESS, WITHOUT, Backend
 from ._clock import Timers, now
 from ._connect import refusal
 from ._core import Core
-from ._states import Pending
+from ._states import ENOUGH, Pending
 
 log = logging.getLogger("rlock")
 
@@ -48,13 +47,15 @@ class BaseSession:
     def settle(self, at: float) -> bool:
         """Does what the core wants done; False: that was nothing for others."""
         core = self.core
+        self.write()  # first of all: the server is at work meanwhile
         core.tick(at)
         self.write()
         if core.drop or (core.closed and not (core.pending_commands or (core.ready and (core.flight or core.out)))):
             self._part(at)
-        called = bool(core.calls)
+        called = False
         while core.calls:
-            core.calls.popleft()()
+            if core.calls.popleft()() is not ENOUGH:
+                called = True
         if core.wants_connection(at):
             core.connecting = True
             self.connect()
@@ -151,7 +152,10 @@ class BaseLoop:
                 session.core.drop = session.core.drop or f"a fault in rlock: {error!r}"
 
     def next_time(self) -> float:
-        return min([self.timers.next(), *(session.core.next_time() for session in self.sessions)], default=math.inf)
+        due = self.timers.next()
+        for session in self.sessions:
+            due = min(due, session.core.next_time())
+        return due
 
     def close(self, pending: Pending, at: float) -> None:
         """Every hold is released, and every wait ended; `pending` when the servers have answered."""

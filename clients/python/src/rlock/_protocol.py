@@ -130,11 +130,12 @@ class Protocol:
 
     def tick(self, now: float) -> None:
         """What is due by now."""
-        if now - self._due > LATE:
-            self.read_until = now + LATE
-        if self._stood_still(now):
-            # The server has a third of the lease to answer.
-            self._spared = now + self.beat.third
+        if now > self._due:
+            if now - self._due > LATE:
+                self.read_until = now + LATE
+            if self._stood_still(now):
+                # The server has a third of the lease to answer.
+                self._spared = now + self.beat.third
         self._due = math.inf
         self.timers.run(now)
         if self.pending_commands:

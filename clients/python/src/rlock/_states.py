@@ -17,6 +17,10 @@ def nothing() -> None:
     pass
 
 
+# What a call returns from which nothing follows for any session.
+ENOUGH = object()
+
+
 class Unique:
     """There is one of it: what became of a copy would become of it too."""
 

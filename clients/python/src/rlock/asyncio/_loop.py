@@ -21,7 +21,7 @@ from .._connect import maker
 from .._core import Core
 from .._loop import BaseLoop, BaseSession, Step, Then
 from .._resp import Parser, encode
-from .._states import Pending
+from .._states import ENOUGH, Pending
 from ._at_end import AtEnd
 
 
@@ -30,9 +30,10 @@ from ._at_end import AtEnd
 TWICE = (0, 0.1)
 
 
-def _notified(future: asyncio.Future[None]) -> None:
+def _notified(future: asyncio.Future[None]) -> object:
     if not future.done():
         future.set_result(None)
+    return ENOUGH
 
 
 class Replies(asyncio.Protocol):
@@ -184,7 +185,7 @@ class Loop(BaseLoop):
             finally:
                 self._waits.pop(future, None)
 
-    def waker(self) -> tuple[asyncio.Future[None], Callable[[], None]]:
+    def waker(self) -> tuple[asyncio.Future[None], Callable[[], object]]:
         """What a task waits for, which may be one of another event loop; and what ends that."""
         here = asyncio.get_running_loop()
         future: asyncio.Future[None] = here.create_future()
