@@ -23,6 +23,9 @@ pub struct Language {
     pub name: &'static str,
     /// What is called `rlock` on the command line, in words.
     pub ours: &'static str,
+    /// The client over another library, where a program has the one or the other: its name on the
+    /// command line, and in words.
+    pub also: &'static [(&'static str, &'static str)],
     /// The others' names on the command line, and in words, with their defaults.
     pub peers: &'static [(&'static str, &'static str)],
 }
@@ -31,11 +34,13 @@ pub static LANGUAGES: [Language; 5] = [
     Language {
         name: "python",
         ours: "rlock.asyncio",
+        also: &[],
         peers: &[("redis-py", "redis.asyncio Lock (tries every 0.1 s)")],
     },
     Language {
         name: "node",
         ours: "rlock over node-redis",
+        also: &[("rlock-ioredis", "rlock over ioredis")],
         peers: &[(
             "redlock",
             "node-redlock over ioredis (tries every 0.2 s, 10 times)",
@@ -44,6 +49,7 @@ pub static LANGUAGES: [Language; 5] = [
     Language {
         name: "java",
         ours: "rlock over Lettuce",
+        also: &[],
         peers: &[
             ("redisson", "Redisson RLock (pub/sub)"),
             ("redisson-fair", "Redisson RFairLock (pub/sub)"),
@@ -52,6 +58,7 @@ pub static LANGUAGES: [Language; 5] = [
     Language {
         name: "go",
         ours: "rlock over go-redis",
+        also: &[],
         peers: &[(
             "redsync",
             "redsync over go-redis (tries after 50 to 250 ms, 32 times)",
@@ -60,6 +67,7 @@ pub static LANGUAGES: [Language; 5] = [
     Language {
         name: "rust",
         ours: "rlock over redis-rs",
+        also: &[],
         peers: &[(
             "rslock",
             "rslock over redis-rs (tries after up to 0.2 s, 3 times)",
@@ -71,6 +79,7 @@ pub static LANGUAGES: [Language; 5] = [
 pub static PHP: Language = Language {
     name: "php",
     ours: "rlock over phpredis",
+    also: &[],
     peers: &[(
         "symfony",
         "Symfony's lock over phpredis (tries every 0.1 s)",

@@ -15,12 +15,12 @@ const FREE: f64 = 0.95;
 const CROWDS: [&str; 3] = [
     "All on one server without the module; rlock's clients have loaded the function library there.",
     "Longest: for how long a process had no turn, at the most. The ratio is to the best peer of the",
-    "language.",
+    "language; of two clients of rlock's, of which a program has one, it is the better one's.",
 ];
 
 const PAIRS: [&str; 2] = [
     "One worker, nobody else: acquire and release, in turns with the peers; medians. The ratio is of",
-    "the rates, to the best peer of the language.",
+    "the rates, of the best of rlock's to the best peer of the language.",
 ];
 
 /// Measures each language and prints.
@@ -60,10 +60,15 @@ pub fn measure(
 /// What stands first in each language's command line, and in words.
 fn sides(built: &Built) -> Vec<(&'static str, &'static str)> {
     let language = built.language;
-    let ours = [("rlock", language.ours)];
-    ours.into_iter()
+    let ours = [("rlock", language.ours)].into_iter();
+    ours.chain(language.also.iter().copied())
         .chain(language.peers.iter().copied())
         .collect()
+}
+
+/// How many of the sides are rlock's.
+fn own(built: &Built) -> usize {
+    1 + built.language.also.len()
 }
 
 fn hand_overs(
@@ -81,7 +86,7 @@ fn hand_overs(
     for (side, words) in sides(built) {
         let server = Server::start(&options.server, None)?;
         let contest = contest(built, side, &server, many, options)?;
-        if side == "rlock" && contest.overlaps > 0 {
+        if all.len() < own(built) && contest.overlaps > 0 {
             return Err(format!("{} turns with rlock overlapped others", contest.overlaps).into());
         }
         let words = called(built.language, words);
@@ -95,10 +100,14 @@ fn hand_overs(
         "{}: hand-overs without the module / by the best peer",
         built.language.name
     );
-    let verdict = compare(&rates, report, &what, Target::AtLeast(HAND_OVERS));
+    let (best, verdict) = compare(&rates, own(built), report, &what, HAND_OVERS);
     for (at, (words, rate, longest)) in all.into_iter().enumerate() {
         let mut row = vec![words, tenths(rate), grouped(longest)];
-        row.extend(if at == 0 { verdict.clone() } else { Vec::new() });
+        row.extend(if at == best {
+            verdict.clone()
+        } else {
+            Vec::new()
+        });
         table.row(row);
     }
     Ok(())
@@ -133,24 +142,32 @@ fn free_locks(
         "{}: free locks without the module / by the best peer",
         built.language.name
     );
-    let verdict = compare(&per_second, report, &what, Target::AtLeast(FREE));
+    let (best, verdict) = compare(&per_second, own(built), report, &what, FREE);
     for (at, (_, words)) in sides.iter().enumerate() {
         let mut row = vec![called(built.language, words), format!("{:.1}", us[at])];
-        row.extend(if at == 0 { verdict.clone() } else { Vec::new() });
+        row.extend(if at == best {
+            verdict.clone()
+        } else {
+            Vec::new()
+        });
         table.row(row);
     }
     Ok(())
 }
 
-/// The first beside the best of the others, as a table's cells.
-fn compare(rates: &[f64], report: &mut Report, what: &str, target: Target) -> Vec<String> {
-    let best = rates
-        .iter()
-        .skip(1)
-        .copied()
-        .fold(f64::MIN_POSITIVE, f64::max);
-    let ratio = rates[0] / best;
+/// The best of rlock's, which come first, and it beside the best of the others, as a table's cells.
+fn compare(
+    rates: &[f64],
+    own: usize,
+    report: &mut Report,
+    what: &str,
+    target: f64,
+) -> (usize, Vec<String>) {
+    let (ours, theirs) = rates.split_at(own);
+    let best = (1..own).fold(0, |best, at| if ours[at] > ours[best] { at } else { best });
+    let peer = theirs.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let ratio = ours[best] / peer;
     let mut cells = vec![format!("{ratio:.2}")];
-    cells.extend(report.judge(what, ratio, target));
-    cells
+    cells.extend(report.judge(what, ratio, Target::AtLeast(target)));
+    (best, cells)
 }

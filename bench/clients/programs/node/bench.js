@@ -14,7 +14,9 @@ const Redlock = RedlockModule.default ?? RedlockModule;
 const KEY = 'bench:lock';
 const side = process.argv[2];
 const [port, workers, turns, ms] = process.argv.slice(3).map(Number);
-const client = createClient({ socket: { port }, RESP: 3 });
+const ours = side.startsWith('rlock');
+// A program has one of the two libraries, and rlock's client goes over that.
+const client = side === 'rlock-ioredis' ? new Redis({ port, lazyConnect: true }) : createClient({ socket: { port }, RESP: 3 });
 const clock = process.hrtime.bigint;
 const had = [];
 let locks;
@@ -27,6 +29,7 @@ const sides = {
     act();
     await hold.release();
   },
+  'rlock-ioredis': () => sides.rlock(),
 
   // A client for each worker, with node-redlock's defaults.
   redlock() {
@@ -46,6 +49,7 @@ const sides = {
 // One turn with a lock that nobody else wants.
 const free = {
   rlock: async () => (await locks.acquire('bench:free')).release(),
+  'rlock-ioredis': () => free.rlock(),
   redlock: () => crew[0]('bench:other', () => {}),
 };
 
@@ -102,7 +106,7 @@ const orders = {
   },
 };
 
-if (side === 'rlock') {
+if (ours) {
   await client.connect();
   locks = new Locks(client);
 }
