@@ -87,11 +87,9 @@ impl Locks {
 
     /// The known holders, if it is a lock that several may hold.
     pub fn shared(&self, key: &Key) -> Option<&Shared> {
-        // As in many servers always.
-        if self.lengths.is_empty() {
-            return None;
-        }
-        self.get(key)?.shared()
+        // As a rule there is none at all.
+        let shared = || self.get(key)?.shared();
+        (!self.lengths.is_empty()).then(shared).flatten()
     }
 
     pub fn party(&self, key: &Key, owner: &[u8]) -> Option<&Party> {
