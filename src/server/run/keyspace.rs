@@ -191,7 +191,7 @@ impl Keyspace for ServerKeyspace<'_> {
     }
 
     fn may(&mut self, client: ClientId, act: Act<'_>) -> bool {
-        rights::may(self.to.ctx, client, act)
+        rights::may(self.to.ctx, self.keys.given, client, act)
     }
 
     fn write(&mut self, key: &Key, write: &Write) -> bool {

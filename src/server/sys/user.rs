@@ -70,8 +70,8 @@ impl<'a> User<'a> {
     }
 
     /// Whether it may run a command of ours, which is named, with this key.
-    pub fn may_run(&self, name: &[u8], key: &[u8]) -> bool {
-        let (Some(name), Some(key)) = (Text::new(name), Text::new(key)) else {
+    pub fn may_run(&self, name: &[u8], key: &Text<'_>) -> bool {
+        let Some(name) = Text::new(name) else {
             return false;
         };
         // SAFETY: both live until it is done.
