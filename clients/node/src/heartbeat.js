@@ -12,6 +12,8 @@ const IDLE = 30_000;
 // with the connection all other holds would be lost too. One without the watchdog does not end with it.
 const LEAST = 100;
 const LEAST_PLAIN = 5000;
+// A timer that is so late was kept by a pause of the process, or by what else it did.
+const LATE = 100;
 
 /** @param {Lease} of */
 const counted = ({ lease, watchdog }) => Math.max(lease, watchdog ? LEAST : LEAST_PLAIN);
@@ -51,6 +53,8 @@ export class Leases {
 export class Heartbeat {
   #pings = 0;
   due = 0;
+  /** Whose proof was given more time. */
+  spared = -1;
 
   /** @param {Link} link @param {Leases} leases */
   constructor(link, leases) {
@@ -101,11 +105,14 @@ export class Heartbeat {
   #tick() {
     const time = now();
     if (time < this.due) return this.#wind();
-    const late = time - this.due > this.#third;
+    const late = time - this.due;
     this.#longer();
-    // This process itself was paused: the replies may lie unread, and so may the news that
-    // the connection was closed. Read them first, and leave the server a third to answer.
-    if (late) this.closeAt = Math.max(this.closeAt, time + this.#third);
+    // This process itself was paused, or its event loop blocked: the replies may lie unread, and so may the
+    // news that the connection was closed. Read them first, and leave the server a third to answer. After a
+    // short time once, until something is answered: a loop that is always late keeps no dead connection.
+    const spares = late > LATE && time >= this.closeAt && this.spared !== this.proof;
+    if (spares) this.spared = this.proof;
+    if (spares || late > this.#third) this.closeAt = Math.max(this.closeAt, time + this.#third);
     if (time >= this.closeAt) {
       return this.link.close(new Error(`no answer from the server for ${this.shortest} ms`));
     }

@@ -1,9 +1,10 @@
 // A program that blocks its event loop, and times that are longer than any timer or shorter than any answer.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { forEach } from './tools/libraries.js';
 import { Server } from './tools/server.js';
-import { failure, lost } from './tools/until.js';
+import { failure, lost, until } from './tools/until.js';
 
 const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
@@ -38,6 +39,22 @@ forEach('what was answered while the event loop was blocked is read before it co
   block(4500);
   await renewed;
   await first.release();
+});
+
+forEach('a reply that comes while the event loop is blocked a second time is read too', async (t, open) => {
+  const server = await Server.start(t);
+  const hold = await open(server.port).acquire('a', { lease: 6000 });
+  const pings = async () => Number(/cmdstat_ping:calls=(\d+)/.exec(await server.say('INFO', 'commandstats'))?.[1] ?? 0);
+  await until(async () => (await pings()) > 0, 'a PING is answered');
+  block(3800);
+  // The next PING is sent now, and answered while the loop is blocked, until the last proof is 6 s old.
+  server.signal('SIGSTOP');
+  await sleep(30);
+  spawn('sh', ['-c', `sleep 1; kill -CONT ${server.child.pid}`]);
+  block(2200);
+  await sleep(200);
+  assert.equal(hold.lost, null);
+  await hold.release();
 });
 
 forEach('times that are longer than any timer', async (t, open) => {
