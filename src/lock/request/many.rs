@@ -2,8 +2,9 @@
 //!
 //! A request that waits holds nothing. It stands in the queue of each of its keys
 //! under one rank, and has them all when on each it is first and the key is free,
-//! or its owner holds it already. So two of them never wait for each other, and a
-//! key whose first waiter wants others too stays free for it: it is reserved.
+//! or its owner holds it already. So two of them never wait for each other, but for
+//! what their owners hold beside. A key whose first waiter wants others too stays free
+//! for it: it is reserved.
 
 use super::acquire::{require_own_tag, require_start};
 use super::release::release_one;
