@@ -26,7 +26,7 @@ pub const LIMITS: [Limit; 4] = [
     },
     Limit {
         what: "lines of src/lock without tests",
-        most: 15_730,
+        most: 15_729,
         target: 9_500,
     },
     Limit {
