@@ -113,6 +113,11 @@ pub enum Lease {
 }
 
 impl Lease {
+    /// That of what ends then, or has no TTL.
+    pub fn of(expires: Option<WallMs>) -> Self {
+        expires.map_or(Self::Endless, Self::Until)
+    }
+
     /// There is no lease key here that would tell of a reader.
     pub fn is_missing(self) -> bool {
         matches!(self, Self::Gone | Self::Migrating)

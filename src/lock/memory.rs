@@ -108,7 +108,7 @@ impl Memory {
             Slot::Ours | Slot::Others => Lease::Gone,
         };
         let lease = |memory: &mut Self, index| match memory.live(&lease_key(key, owner, index)) {
-            Some((Value::Text, at)) => at.map_or(Lease::Endless, Lease::Until),
+            Some((Value::Text, at)) => Lease::of(*at),
             None => missing,
             _ => Lease::Gone,
         };

@@ -115,7 +115,7 @@ impl Core {
             let plain = entry.is_some_and(|entry| entry.plain_of(&holder.owner).is_some());
             if holder.lease.is_missing() && plain {
                 holder.mode = Mode::Exclusive;
-                holder.lease = look.expires.map_or(Lease::Endless, Lease::Until);
+                holder.lease = Lease::of(look.expires);
             }
         }
         let all = holders.len();
@@ -191,7 +191,7 @@ fn some_known<K: Keyspace>(
         if (party.reads, party.writes) != (found.holds > 0, found.writes > 0) {
             return None;
         }
-        let of_hash = found.expires.map_or(Lease::Endless, Lease::Until);
+        let of_hash = Lease::of(found.expires);
         let all = [
             (Mode::Write, found.writes, of_hash),
             (Mode::Read, found.holds, found.lease),

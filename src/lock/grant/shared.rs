@@ -53,7 +53,7 @@ pub fn give_shared(
         }
         party.writes |= want.mode == Mode::Write;
         if party.reads {
-            party.lease = at.map_or(Lease::Endless, Lease::Until);
+            party.lease = Lease::of(at);
         }
         if party.hold.token() != Some(token) {
             party.begin(Begun { token, since });

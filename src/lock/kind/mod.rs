@@ -108,7 +108,7 @@ fn holders_by(
     fields: Vec<(Vec<u8>, Vec<u8>)>,
     expires: Option<WallMs>,
 ) -> Vec<Holder> {
-    let lease = lease_of_hash(expires);
+    let lease = Lease::of(expires);
     let plain = fields.len() == 1 && hash.len() <= FEW_FIELDS;
     let kind = kind(hash);
     if !plain && kind.is_none() {
@@ -126,16 +126,11 @@ fn holders_by(
     fields.into_iter().filter_map(holder).collect()
 }
 
-/// The lease of holds that end with the hash.
-pub fn lease_of_hash(expires: Option<WallMs>) -> Lease {
-    expires.map_or(Lease::Endless, Lease::Until)
-}
-
 /// In which modes the owner that looked holds the lock, how often and until when, whoever
 /// excludes most first. `left_over`: somebody made a read/write lock of a plain one that it
 /// holds.
 pub fn holds(look: &Look, left_over: bool) -> impl Iterator<Item = (Mode, i64, Lease)> + use<> {
-    let of_hash = lease_of_hash(look.expires);
+    let of_hash = Lease::of(look.expires);
     let mut all = [
         (Mode::Write, look.writes, of_hash),
         (Mode::Exclusive, look.holds, of_hash),
@@ -156,7 +151,7 @@ pub fn own_lease(look: &Look) -> Lease {
     match look.kind {
         Kind::ReadWrite(_) if look.writes == 0 => look.lease,
         Kind::Permits(_) => look.lease,
-        Kind::Plain | Kind::ReadWrite(_) => lease_of_hash(look.expires),
+        Kind::Plain | Kind::ReadWrite(_) => Lease::of(look.expires),
         Kind::Free | Kind::Foreign(_) => Lease::Gone,
     }
 }

@@ -15,7 +15,7 @@ pub fn lease(open: &OpenKey<'_>, lock: &Key) -> Lease {
     if !could_be_of(open, lock) {
         return Lease::Gone;
     }
-    open.expires().map_or(Lease::Endless, Lease::Until)
+    Lease::of(open.expires())
 }
 
 fn could_be_of(open: &OpenKey<'_>, lock: &Key) -> bool {
