@@ -73,16 +73,17 @@ def acquire(server, messages, key, owner, seconds):
     end = time.monotonic() + seconds
     while True:
         # Only now, for a message that came before the subscription is not received.
-        token = server.call("FCALL", "rlock1_acquire", 1, key, owner, LEASE, "ONCE")
+        words = owner, LEASE, "ONCE", "PLACE", owner, 0
+        reply = server.call("FCALL", "rlock1_acquire", 1, key, *words)
+        if isinstance(reply, int):
+            return reply
         left = end - time.monotonic()
-        if token is not None or left <= 0:
-            return token
+        if left <= 0:
+            return None
         # No message says when a lease is over, nor is a message sure to come.
-        lease = server.call("PTTL", key)
-        if lease >= 0:
-            left = min(left, (lease + 1) / 1000)
+        again = reply[0] / 1000 if reply[0] >= 0 else 1
         try:
-            messages.read(left)
+            messages.read(min(left, again))
         except TimeoutError:
             pass
 

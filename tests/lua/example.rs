@@ -41,7 +41,7 @@ fn ended(mut child: Child) -> (bool, String, String) {
 fn waits(lua: &mut Lua) {
     eventually("it waits", || {
         let stats = lua.client.text("INFO commandstats");
-        stats.contains("cmdstat_pttl")
+        stats.contains("cmdstat_fcall:calls=2,")
     });
     let subscribers = lua.client.ask("PUBSUB NUMSUB redisson_lock__channel:{job}");
     assert_eq!(list(subscribers)[1], redis::Value::Int(1));
