@@ -114,12 +114,11 @@ impl Entry {
         self.plain.as_ref().filter(|hold| &*hold.owner == owner)
     }
 
-    /// If nothing is known of it but that this owner holds it until a known moment, and perhaps
-    /// that it is waited for: the token, as far as known, and the moment.
-    pub(super) fn only_held_by(&self, owner: &[u8]) -> Option<(Option<Token>, WallMs)> {
+    /// Nothing is known of it but that this owner holds it until a known moment, and perhaps that
+    /// it is waited for.
+    pub fn is_only_held_by(&self, owner: &[u8]) -> bool {
         let else_known = self.shared.is_some() || self.is_presumed() || self.foreign;
-        let hold = self.plain_of(owner).filter(|_| !else_known)?;
-        Some((hold.token(), self.deadline?))
+        self.plain_of(owner).is_some() && self.deadline.is_some() && !else_known
     }
 
     /// What is known of an owner's holds.
