@@ -168,29 +168,29 @@ impl Records {
             *self = Self::default();
             return Some(gone);
         }
-        self.point(gone.hash, row, None);
+        let Some(part) = self.parts.get_mut(number(gone.hash)) else {
+            return Some(gone);
+        };
+        if let Ok(its) = part.find_entry(gone.hash, |other| *other == row) {
+            its.remove();
+        }
         let last = self.rows.next();
         if let Some(moved) = self.rows.get(row) {
-            let (hash, place) = (moved.hash, moved.place);
-            self.point(hash, last, Some(row));
-            self.ends.set(place, row);
+            let part = self.parts.get_mut(number(moved.hash));
+            let its = part.and_then(|part| part.find_mut(moved.hash, |other| *other == last));
+            its.into_iter().for_each(|its| *its = row);
+            self.ends.set(moved.place, row);
         }
+        // Only now is each row found by what stands in it.
+        self.shrink(number(gone.hash));
         Some(gone)
     }
 
-    /// What stood in a row stands in another one now, or nowhere.
-    fn point(&mut self, hash: u64, from: u32, to: Option<u32>) {
-        let Some(part) = self.parts.get_mut(number(hash)) else {
+    /// Gives back the room of a part that most have left.
+    fn shrink(&mut self, number: usize) {
+        let Some(part) = self.parts.get_mut(number) else {
             return;
         };
-        let Ok(mut its) = part.find_entry(hash, |row| *row == from) else {
-            return;
-        };
-        if let Some(to) = to {
-            *its.get_mut() = to;
-            return;
-        }
-        its.remove();
         // As many have gone since it grew as are moved now, or more.
         let (room, len) = (part.capacity(), part.len());
         if room > ROOM && (len == 0 || len < room / 8) {
@@ -235,3 +235,6 @@ impl Records {
         self.ends.check(&self.rows);
     }
 }
+
+#[cfg(test)]
+mod tests;
