@@ -3,7 +3,7 @@
 use super::args::{self, PERMITS_WANTED};
 use crate::error::Error;
 use crate::lock::{self, Mode};
-use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec, Use};
+use crate::server::{Command, CommandCall, KeyArgs, Quick, Responder, Spec, Use};
 
 /// `RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]`
 ///
@@ -34,6 +34,11 @@ impl Command for AcquireCommand {
         complexity: c"O(1) for a free lock or one with a single holder, else O(log N) with N the holders and those who wait",
         usage: "RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]",
     };
+
+    fn quick(call: &Quick<'_>) -> Option<i64> {
+        let (key, owner, lease) = args::of_free(call)?;
+        call.acquire(key, owner, lease)
+    }
 
     fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);

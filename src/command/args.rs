@@ -9,7 +9,7 @@ use crate::error::{shown, Error};
 use crate::lock::kind::whole;
 use crate::lock::{Aim, Mode, Only, Pool, Token, Wait, MOST_KEYS};
 use crate::redisson::LONGEST_OWNER;
-use crate::server::{Command, CommandCall};
+use crate::server::{Command, CommandCall, Quick};
 
 /// A tag is at most so many characters long, a channel so many bytes.
 const LONGEST_TAG: usize = 64;
@@ -91,26 +91,30 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
         if owner == b"*" {
             return Ok(OwnerArg::Connection);
         }
+        if is_plain(owner) {
+            return Ok(OwnerArg::Named(owner));
+        }
         if owner.is_empty() || owner.len() > LONGEST_OWNER {
             return Err(Error::new(format!(
                 "the owner must be 1 to {LONGEST_OWNER} bytes long, got {}",
                 owner.len()
             )));
         }
-        if owner == b"mode" || owner.ends_with(b":write") {
-            return Err(Error::new(format!(
-                "the owner must not be 'mode' or end in ':write', which have a meaning in the \
-                 hash of a lock; got {}",
-                shown(owner)
-            )));
-        }
-        Ok(OwnerArg::Named(owner))
+        Err(Error::new(format!(
+            "the owner must not be 'mode' or end in ':write', which have a meaning in the hash of \
+             a lock; got {}",
+            shown(owner)
+        )))
     }
 
     /// A lease, ms.
     pub fn lease(&mut self) -> Result<i64, Error> {
-        let what = "the lease must be a whole number of ms from 1";
-        number(self.next()?, 1, MOST_MS, what)
+        let given = self.next()?;
+        lease(given).ok_or_else(|| {
+            let given = shown(given);
+            let what = "the lease must be a whole number of ms from 1";
+            Error::new(format!("{what} to {MOST_MS}, got {given}"))
+        })
     }
 
     /// The token after IFTOKEN or FENCE.
@@ -279,6 +283,28 @@ fn is_word(given: &[u8], taken: &str) -> bool {
         None => return false,
     };
     matches!(behind.first(), None | Some(b' ')) && given.eq_ignore_ascii_case(word)
+}
+
+/// Whether it can be an owner, and is none that means something else.
+fn is_plain(owner: &[u8]) -> bool {
+    let is_long = owner.is_empty() || owner.len() > LONGEST_OWNER;
+    !is_long && owner != b"*" && owner != b"mode" && !owner.ends_with(b":write")
+}
+
+fn lease(given: &[u8]) -> Option<i64> {
+    whole(given).filter(|lease| (1..=MOST_MS).contains(lease))
+}
+
+/// The key, the owner and the lease of a call that says no more than these.
+pub fn of_free<'a>(call: &Quick<'a>) -> Option<(&'a [u8], &'a [u8], i64)> {
+    let [key, owner, given] = call.args()?;
+    is_plain(owner).then_some((key, owner, lease(given)?))
+}
+
+/// The key and the owner of a call that says no more than these.
+pub fn of_held<'a>(call: &Quick<'a>) -> Option<(&'a [u8], &'a [u8])> {
+    let [key, owner] = call.args()?;
+    is_plain(owner).then_some((key, owner))
 }
 
 /// A number from `least` to `most`, without sign, blanks or leading zeros, as the server reads

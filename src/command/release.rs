@@ -3,7 +3,7 @@
 use super::args::{self, PERMITS_BACK};
 use crate::error::Error;
 use crate::lock;
-use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec, Use};
+use crate::server::{Command, CommandCall, KeyArgs, Quick, Responder, Spec, Use};
 
 /// `RLOCK.RELEASE key owner [READ|WRITE|PERMITS [k]] [ALL] [IFHELD | IFTOKEN token]`
 ///
@@ -28,6 +28,11 @@ impl Command for ReleaseCommand {
         complexity: c"O(log N) with N the holders and those who wait for it",
         usage: "RLOCK.RELEASE key owner [READ|WRITE|PERMITS [k]] [ALL] [IFHELD | IFTOKEN token]",
     };
+
+    fn quick(call: &Quick<'_>) -> Option<i64> {
+        let (key, owner) = args::of_held(call)?;
+        call.release(key, owner)
+    }
 
     fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);

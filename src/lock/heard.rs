@@ -183,7 +183,7 @@ impl Heard {
         if self.sweeps.is_empty() {
             return false;
         }
-        let stamp = locks.get(key).map(|entry| entry.stamp);
+        let stamp = locks.stamp(key);
         let mut sweeps = self.sweeps.iter();
         let means = |sweep: &Sweep| stamp.is_some_and(|stamp| sweep.means(stamp));
         sweeps.any(|sweep| sweep.exchanged && sweep.db == key.db && means(sweep))
@@ -281,7 +281,7 @@ impl Heard {
         if self.sweeps.is_empty() {
             return None;
         }
-        let stamp = locks.get(key)?.stamp;
+        let stamp = locks.stamp(key)?;
         let mean_it = |sweep: &&Sweep| sweep.db == key.db && sweep.means(stamp);
         let sweeps = self.sweeps.iter().filter(mean_it);
         let cause = sweeps.map(|sweep| sweep.cause).max()?;

@@ -5,6 +5,22 @@ use std::rc::Rc;
 /// An immutable byte string, shared: a key's name, any bytes.
 pub type Bytes = Rc<[u8]>;
 
+/// What one decision needs a shared name for and no longer, as most do, the next one writes its own
+/// over: names of one use are often of one length.
+#[derive(Clone, Debug, Default)]
+pub struct Spare(Bytes);
+
+impl Spare {
+    /// These bytes, shared.
+    pub fn of(&mut self, bytes: &[u8]) -> Bytes {
+        match Rc::get_mut(&mut self.0) {
+            Some(unused) if unused.len() == bytes.len() => unused.copy_from_slice(bytes),
+            _ => self.0 = Bytes::from(bytes),
+        }
+        self.0.clone()
+    }
+}
+
 /// Where a lock lives: a key name in a numbered database.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {

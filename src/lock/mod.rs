@@ -81,7 +81,8 @@ pub use notice::{Event, Loss, Notice, Notices, Outcome, Reason, WakeTarget};
 pub use reconcile::Cause;
 pub use refusal::{Crowd, Link, NoPermits, Refusal};
 pub use request::{
-    acquire, acquire_many, force, limit, release, release_many, renew, renew_many, MOST_KEYS,
+    acquire, acquire_many, force, give_up_only_held, limit, release, release_many, renew,
+    renew_many, take_free, MOST_KEYS,
 };
 pub use run::{attend, end_few, run, Gate, Occasion, Outside};
 pub use subscribers::Listening;

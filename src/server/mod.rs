@@ -34,7 +34,7 @@ mod state;
 #[allow(unsafe_code)]
 mod sys;
 
-pub use inbound::{register, Command, CommandCall};
+pub use inbound::{register, Command, CommandCall, Quick};
 pub use load::{load, unload};
 pub use outbound::reply::Responder;
 pub use sys::{Counting, Ctx, KeyArgs, Spec, Use};

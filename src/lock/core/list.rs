@@ -83,13 +83,14 @@ impl Core {
                 return Some((page, reached));
             }
             // The first may be one that was told in part.
-            let cut = behind.filter(|cursor| *cursor.name == **name);
+            let cut = behind.filter(|cursor| *cursor.name == *name);
             let owner = cut.and_then(|cursor| cursor.owner.as_deref());
-            let seen = may_see(name);
+            let seen = may_see(&name);
             let key = Key {
                 db: wanted.db,
                 name: name.clone(),
             };
+            let entry = &*entry;
             let unknown = match seen && entry.is_presumed() {
                 true => self.unknown_holds(ks, now, &key, owner),
                 false => Vec::new(),
@@ -99,7 +100,7 @@ impl Core {
             let mut last = None;
             for hold in known.into_iter().flatten().chain(&unknown) {
                 let Some(rest) = left.checked_sub(1) else {
-                    return Some((page, cursor(name, last)));
+                    return Some((page, cursor(&name, last)));
                 };
                 left = rest;
                 last = Some(hold);
@@ -108,7 +109,7 @@ impl Core {
             if left == before {
                 left = left.saturating_sub(1);
             }
-            reached = cursor(name, None);
+            reached = cursor(&name, None);
         }
         Some((page, reached.filter(|_| more)))
     }

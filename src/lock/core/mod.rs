@@ -18,6 +18,7 @@ use crate::lock::deadlock::Inquiry;
 use crate::lock::fifo::Fifo;
 use crate::lock::heard::Heard;
 use crate::lock::in_flight::{Grant, InFlight};
+use crate::lock::key::Spare;
 use crate::lock::pools::Pools;
 use crate::lock::queue::Queues;
 use crate::lock::sessions::Sessions;
@@ -103,6 +104,8 @@ pub struct Core {
     pub(in crate::lock) due: Work,
     /// An empty one, for the next decision: to make one costs as much as to fill it.
     pub(in crate::lock) spare: Option<Box<Work>>,
+    /// For the name of a lock, and of an owner.
+    pub(in crate::lock) names: [Spare; 2],
     pub(in crate::lock) queues: Queues,
     /// Requests whose connections have closed: they leave before anything is decided.
     pub(in crate::lock) gone: Fifo<WaiterId>,

@@ -15,4 +15,4 @@ pub use force::force;
 pub use limit::limit;
 pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
 pub use renew::renew;
-pub use short::{acquire, release};
+pub use short::{acquire, give_up_only_held, release, take_free};

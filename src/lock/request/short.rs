@@ -11,16 +11,16 @@ use crate::lock::ask::{Ask, Ended, Only, Share, Verdict, Want};
 use crate::lock::head::{self, Next};
 use crate::lock::in_flight::Grant;
 use crate::lock::queue::Waiter;
-use crate::lock::table::Hold;
+use crate::lock::table::{Begun, Hold};
 use crate::lock::{leaving, subscribers, waiting, watchdog};
 use crate::lock::{
-    Act, Cause, ClientId, Core, Counter, Decider, Event, Key, Keyspace, Kind, Look, Mode, Notice,
-    Notices, Now, Outcome, Owner, Refusal, Token, WaiterId, WakeTarget, WallMs, Write,
+    Act, Cause, ClientId, Core, Counter, Decider, Event, Hint, Key, Keyspace, Kind, Look, Mode,
+    Notice, Notices, Now, Outcome, Owner, Refusal, Token, WaiterId, WakeTarget, WallMs, Write,
 };
 
 /// ACQUIRE, by the shortest way.
 pub fn acquire(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Verdict, Refusal> {
-    match take(with, name, ask) {
+    match take_free(with, name, ask) {
         Some(token) => Ok(Verdict::Granted(token)),
         None => with.request(|d| long_acquire::acquire(d, name, ask)),
     }
@@ -28,7 +28,7 @@ pub fn acquire(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ver
 
 /// RELEASE, by the shortest way: how many holds are left.
 pub fn release(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Result<i64, Refusal> {
-    match give_up(with, name, ended) {
+    match give_up_only_held(with, name, ended) {
         Some(()) => Ok(0),
         None => with.decide(|d| long_release::release(d, name, ended)),
     }
@@ -40,8 +40,9 @@ fn is_quiet(core: &Core, ks: &dyn Keyspace) -> bool {
     !is_busy && !core.rules.emits_events && !ks.in_cluster()
 }
 
-/// Takes a free lock of which nothing is known, and which has no counter.
-fn take(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Option<Token> {
+/// Takes a free lock of which nothing is known, and which has no counter. `None`: it is none, or
+/// there is more to do; nothing has changed.
+pub fn take_free(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Option<Token> {
     let Decider { core, ks, now, .. } = with;
     let is_known = || core.locks.contains(ask.db, name);
     let is_refused = core.rules.grants_in.is_some()
@@ -49,43 +50,54 @@ fn take(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Option<Token> {
     if ask.mode != Mode::Exclusive || is_refused || !is_quiet(core, *ks) || is_known() {
         return None;
     }
-    let key = Key::new(ask.db, name);
+    let [names, owners] = &mut core.names;
+    let key = Key {
+        db: ask.db,
+        name: names.of(name),
+    };
+    let owner = Owner::from(owners.of(ask.owner));
     let is_free = !head::is_waited_for(core, &key) && ks.look(&key, ask.owner) == Look::FREE;
     if !is_free {
         return None;
     }
     let token = next_token(core, *ks, *now, &key)?;
-    let want = Want::of(ask);
-    let at = now.deadline(want.lease);
-    let take = Write::Take {
-        owner: want.owner.clone(),
-        holds: 1,
-        at,
-    };
-    ks.write(&key, &take);
-    begins(core, *now, &key, (&want, token, at));
+    let at = now.deadline(ask.lease);
+    let holds = 1;
+    ks.write(&key, &Write::Take { owner, holds, at });
+    if ask.watch || ask.notify.is_some() {
+        begins(core, *now, &key, (&Want::of(ask), token, at));
+    } else {
+        let since = now.wall;
+        let begun = (Begun { token, since }, ask.client);
+        core.locks.keep(&key, ask.owner, begun, at);
+        has_begun(core, &key);
+    }
     waiting::forget_place(core, *now, std::slice::from_ref(&key), ask);
     Some(token)
 }
 
-/// A plain lock that its owner holds once is free, or the next one's.
-fn give_up(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Option<()> {
+/// A plain lock that its owner holds once is free, or the next one's. `None`: as above.
+pub fn give_up_only_held(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Option<()> {
     let Decider { core, ks, now, out } = with;
     if ended.mode != Mode::Exclusive || !is_quiet(core, *ks) {
         return None;
     }
-    let entry = core.locks.by_name(ended.db, name)?;
-    if !entry.is_only_held_by(ended.owner) {
-        return None;
-    }
+    let known = core.locks.only_held_by(ended.db, name, ended.owner)?;
     let meant = match ended.only {
         Some(Only::Token(token)) => Some(token),
         Some(Only::Held) | None => None,
     };
-    if meant.is_some() && entry.plain().and_then(Hold::token) != meant {
+    if meant.is_some() && known.token != meant {
         return None;
     }
-    let key = core.locks.key(ended.db, name);
+    let key = match known.row {
+        Some(_) => {
+            let (db, [names, _]) = (ended.db, &mut core.names);
+            let name = names.of(name);
+            Key { db, name }
+        }
+        None => core.locks.key(ended.db, name),
+    };
     let next = match head::next(core, &key) {
         None => None,
         Some(Next::Waiter(id)) => Some((id, core.queues.get(id)?)),
@@ -96,14 +108,17 @@ fn give_up(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Option<()>
         return None;
     }
     // Whether a token is that of the hold under way, its end tells too.
-    let releases = meant.is_none().then_some(ended.owner);
-    let found = ks.look_with_hint(&key, ended.owner, entry.beside(releases));
+    let hint = Hint {
+        holder: Some(ended.owner),
+        end: meant.is_none().then_some(known.ends),
+    };
+    let found = ks.look_with_hint(&key, ended.owner, hint);
     if found.ran_out {
         // The next look finds it gone, and would not know why.
         core.heard.of(key, Cause::Expired);
         return None;
     }
-    let is_as_known = found.holds == 1 && found.expires == entry.deadline;
+    let is_as_known = found.holds == 1 && found.expires == Some(known.ends);
     if found.kind != Kind::Plain || !is_as_known {
         return None;
     }
@@ -113,7 +128,10 @@ fn give_up(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Option<()>
     }
     ks.write(&key, &Write::Delete);
     core.counters.event(Event::Released);
-    ends(core, out, &key, ended.client);
+    match known.row {
+        Some(row) => core.locks.drop_record(key.db, row),
+        None => ends(core, out, &key, ended.client),
+    }
     core.count_over(*now);
     let target = WakeTarget::One;
     out.push(Notice::Wake { key, target });
@@ -182,11 +200,15 @@ fn next_token(core: &mut Core, ks: &mut dyn Keyspace, now: Now, key: &Key) -> Op
 fn begins(core: &mut Core, now: Now, key: &Key, (want, token, at): (&Want, Token, WallMs)) {
     let hold = Hold::granted(want, token, now.wall);
     core.locks.set_plain(key, hold, Some(at));
-    core.subscribers.count_grant(key);
-    core.counters.event(Event::Acquired);
+    has_begun(core, key);
     if !want.binding().is_empty() {
         watchdog::on_acquired(core, key, want, &[], now);
     }
+}
+
+fn has_begun(core: &mut Core, key: &Key) {
+    core.subscribers.count_grant(key);
+    core.counters.event(Event::Acquired);
 }
 
 /// All that was held is over, by this connection's request.

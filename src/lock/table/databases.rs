@@ -38,6 +38,10 @@ impl<T> Databases<T> {
         self.all.iter().map(|(db, its)| (*db, its))
     }
 
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (i32, &mut T)> {
+        self.all.iter_mut().map(|(db, its)| (*db, its))
+    }
+
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.all.iter().map(|(_, its)| its)
     }

@@ -114,11 +114,12 @@ impl Entry {
         self.plain.as_ref().filter(|hold| &*hold.owner == owner)
     }
 
-    /// Nothing is known of it but that this owner holds it until a known moment, and perhaps that
-    /// it is waited for.
-    pub fn is_only_held_by(&self, owner: &[u8]) -> bool {
+    /// If nothing is known of it but that this owner holds it until a known moment, and perhaps
+    /// that it is waited for: the token, as far as known, and the moment.
+    pub(super) fn only_held_by(&self, owner: &[u8]) -> Option<(Option<Token>, WallMs)> {
         let else_known = self.shared.is_some() || self.is_presumed() || self.foreign;
-        self.plain_of(owner).is_some() && self.deadline.is_some() && !else_known
+        let hold = self.plain_of(owner).filter(|_| !else_known)?;
+        Some((hold.token(), self.deadline?))
     }
 
     /// What is known of an owner's holds.

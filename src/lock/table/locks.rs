@@ -8,6 +8,8 @@ mod heard;
 mod shown;
 mod sweeps;
 
+pub use sweeps::Place;
+
 use super::databases::Databases;
 use super::endings::Endings;
 use super::entry::Entry;
@@ -15,18 +17,108 @@ use super::held::Held;
 use super::hold::{Begun, Hold, Party};
 use super::lengths::Lengths;
 use super::names::Names;
+use super::records::{New, Record, Records};
 use super::shared::{Change, Shared};
 use super::sieve::Sieve;
 use crate::lock::deadlines::Deadlines;
-use crate::lock::{Bytes, Key, Mode, Token, WakeTarget, WallMs, WallUs};
+use crate::lock::{Bytes, ClientId, Key, Mode, Token, WakeTarget, WallMs, WallUs};
 
 /// The keys of one database.
 #[derive(Clone, Debug, Default)]
 struct Table {
     entries: Names<Entry>,
+    /// Locks that are only held.
+    records: Records,
     /// The moment under which each of them stands here is its `deadline`.
     leases: Deadlines<WallMs, Bytes>,
     held: Held,
+}
+
+impl Table {
+    /// What is kept of a name, in one way or the other.
+    fn kept(&self, name: &[u8]) -> Option<Kept<'_>> {
+        let hash = self.entries.hash(name);
+        let record = || {
+            let row = self.records.find(hash, name)?;
+            Some(Kept::Record(row, self.records.get(row)?))
+        };
+        let entry = self.entries.by_hash(hash, name);
+        entry
+            .map(|(name, entry)| Kept::Entry(name, entry))
+            .or_else(record)
+    }
+
+    /// More is to be known of a lock than a record keeps.
+    fn promote(&mut self, row: u32) {
+        let Some(record) = self.records.remove(row) else {
+            return;
+        };
+        let (name, entry) = (Bytes::from(record.name()), record.into_entry());
+        self.leases.change(&name, None, entry.deadline);
+        self.entries.get_or_insert(&name, || entry);
+    }
+
+    /// The same, if it is by this name.
+    fn promote_any(&mut self, name: &[u8]) {
+        if self.records.len() > 0 {
+            let row = self.records.find(self.entries.hash(name), name);
+            row.into_iter().for_each(|row| self.promote(row));
+        }
+    }
+
+    /// Those of which more is to be known, for they end before this: at most so many.
+    fn promote_due(&mut self, limit: WallMs, most: usize) {
+        for _ in 0..most {
+            match self.records.first() {
+                Some((row, record)) if record.ends < limit => self.promote(row),
+                _ => return,
+            }
+        }
+    }
+
+    /// What is known of a key, to be changed.
+    fn entry_mut(&mut self, name: &[u8]) -> Option<&mut Entry> {
+        self.promote_any(name);
+        self.entries.get_mut(name)
+    }
+
+    /// The same; from now on there is something.
+    fn entry(&mut self, name: &Bytes, stamp: u32) -> Parts<'_> {
+        self.promote_any(name);
+        let entry = self.entries.get_or_insert(name, || Entry::new(stamp));
+        (entry, &mut self.held, &mut self.leases)
+    }
+}
+
+/// What is known of a key, and what is kept beside that.
+type Parts<'a> = (
+    &'a mut Entry,
+    &'a mut Held,
+    &'a mut Deadlines<WallMs, Bytes>,
+);
+
+/// What is kept of a name.
+enum Kept<'a> {
+    Entry(&'a Bytes, &'a Entry),
+    Record(u32, &'a Record),
+}
+
+/// What is known of a lock that somebody holds once.
+#[derive(Clone, Copy, Debug)]
+pub struct OnlyHeld {
+    /// Of its record, until something changes here: nobody waits for it.
+    pub row: Option<u32>,
+    pub token: Option<Token>,
+    pub ends: WallMs,
+}
+
+impl Kept<'_> {
+    fn name(&self) -> &[u8] {
+        match self {
+            Self::Entry(name, _) => name,
+            Self::Record(_, record) => record.name(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -49,13 +141,15 @@ pub struct Locks {
 impl Locks {
     pub fn is_empty(&self) -> bool {
         let mut tables = self.tables.values();
-        tables.all(|table| table.entries.is_empty())
+        tables.all(|table| table.entries.is_empty() && table.records.len() == 0)
     }
 
     /// The key by this name, which is shared with the copy here if there is one.
     pub fn key(&self, db: i32, name: &[u8]) -> Key {
-        let known = self.tables.get(db).and_then(|t| t.entries.get(name));
-        let name = known.map_or_else(|| Bytes::from(name), |(name, _)| name.clone());
+        let name = match self.kept(db, name) {
+            Some(Kept::Entry(name, _)) => name.clone(),
+            Some(Kept::Record(..)) | None => Bytes::from(name),
+        };
         Key { db, name }
     }
 
@@ -65,6 +159,8 @@ impl Locks {
         let mut keys = Vec::new();
         for (db, table) in self.tables.iter() {
             let names = table.entries.iter().map(|(name, _)| name.clone());
+            let records = table.records.iter();
+            let names = names.chain(records.map(|record| Bytes::from(record.name())));
             keys.extend(names.map(|name| Key { db, name }));
         }
         keys
@@ -72,8 +168,32 @@ impl Locks {
 
     /// Whether anything is remembered of a key by this name.
     pub fn contains(&self, db: i32, name: &[u8]) -> bool {
-        let table = self.tables.get(db);
-        table.is_some_and(|table| table.entries.get(name).is_some())
+        self.kept(db, name).is_some()
+    }
+
+    fn kept(&self, db: i32, name: &[u8]) -> Option<Kept<'_>> {
+        self.tables.get(db)?.kept(name)
+    }
+
+    /// If nothing is known of a lock but that this owner holds it until a known moment, and
+    /// perhaps that it is waited for.
+    pub fn only_held_by(&self, db: i32, name: &[u8], owner: &[u8]) -> Option<OnlyHeld> {
+        let (row, (token, ends)) = match self.kept(db, name)? {
+            Kept::Entry(_, entry) => (None, entry.only_held_by(owner)?),
+            Kept::Record(row, record) if *record.owner() == *owner => {
+                (Some(row), (Some(record.begun.token), record.ends))
+            }
+            Kept::Record(..) => return None,
+        };
+        Some(OnlyHeld { row, token, ends })
+    }
+
+    /// Of a lock that is only held: its record, and its row until something changes here.
+    fn record(&self, db: i32, name: &[u8]) -> Option<(u32, &Record)> {
+        match self.kept(db, name)? {
+            Kept::Record(row, record) => Some((row, record)),
+            Kept::Entry(..) => None,
+        }
     }
 
     pub fn get(&self, key: &Key) -> Option<&Entry> {
@@ -81,8 +201,10 @@ impl Locks {
     }
 
     pub fn by_name(&self, db: i32, name: &[u8]) -> Option<&Entry> {
-        let (_, entry) = self.tables.get(db)?.entries.get(name)?;
-        Some(entry)
+        match self.kept(db, name)? {
+            Kept::Entry(_, entry) => Some(entry),
+            Kept::Record(_, record) => Some(record.entry()),
+        }
     }
 
     /// The known holders, if it is a lock that several may hold.
@@ -127,7 +249,7 @@ impl Locks {
     /// Changes what is known of a key of which something is.
     fn change<T>(&mut self, key: &Key, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {
         let table = self.tables.get_mut(key.db)?;
-        let entry = table.entries.get_mut(&key.name)?;
+        let entry = table.entry_mut(&key.name)?;
         let was = entry.is_heard();
         let changed = change(entry);
         self.heard.change(&key.name, was, entry.is_heard());
@@ -135,14 +257,12 @@ impl Locks {
     }
 
     fn get_mut(&mut self, key: &Key) -> Option<&mut Entry> {
-        let table = self.tables.get_mut(key.db)?;
-        table.entries.get_mut(&key.name)
+        self.tables.get_mut(key.db)?.entry_mut(&key.name)
     }
 
     fn get_or_new(&mut self, key: &Key) -> &mut Entry {
         let table = self.tables.get_or_new(key.db);
-        let new = || Entry::new(self.stamp);
-        table.entries.get_or_insert(&key.name, new)
+        table.entry(&key.name, self.stamp).0
     }
 
     /// Forgets the key if nothing of it is worth remembering.
@@ -201,18 +321,42 @@ impl Locks {
     pub fn set_plain(&mut self, key: &Key, hold: Hold, ends: Option<WallMs>) {
         self.believe(key);
         let table = self.tables.get_or_new(key.db);
-        let new = || Entry::new(self.stamp);
-        let entry = table.entries.get_or_insert(&key.name, new);
-        table.held.lock(entry.is_held(), true);
-        table.held.begins(hold.since());
+        let (entry, held, leases) = table.entry(&key.name, self.stamp);
+        held.lock(entry.is_held(), true);
+        held.begins(hold.since());
         let was_heard = entry.is_heard();
         let was = entry.plain.replace(hold).and_then(|hold| hold.since());
-        table.held.ends(was);
+        held.ends(was);
         self.over.extend(was);
         let from = std::mem::replace(&mut entry.deadline, ends);
         entry.foreign = false;
         self.heard.change(&key.name, was_heard, entry.is_heard());
-        table.leases.change(&key.name, from, ends);
+        leases.change(&key.name, from, ends);
+    }
+
+    /// Records the one owner of a plain lock of which nothing was known, and nothing else is to be.
+    pub fn keep(
+        &mut self,
+        key: &Key,
+        owner: &[u8],
+        (begun, client): (Begun, Option<ClientId>),
+        ends: WallMs,
+    ) {
+        let (table, stamp) = (self.tables.get_or_new(key.db), self.stamp);
+        let (name, hash) = (&key.name[..], table.entries.hash(&key.name));
+        table.held.lock(false, true);
+        table.held.begins(Some(begun.since));
+        table.records.insert(
+            hash,
+            New {
+                name,
+                owner,
+                begun,
+                client,
+                ends,
+                stamp,
+            },
+        );
     }
 
     /// A hold that was found has a token from now on, and is held since then, as far as is
@@ -221,6 +365,7 @@ impl Locks {
         let Some(table) = self.tables.get_mut(key.db) else {
             return;
         };
+        table.promote_any(&key.name);
         let entry = table.entries.get_mut(&key.name);
         let held = &mut table.held;
         let begin = |hold: &mut Hold| {
@@ -235,6 +380,7 @@ impl Locks {
     /// Takes away what is known of a plain hold.
     pub fn take_plain(&mut self, key: &Key) -> Option<Hold> {
         let table = self.tables.get_mut(key.db)?;
+        table.promote_any(&key.name);
         let entry = table.entries.get_mut(&key.name)?;
         let was_heard = entry.is_heard();
         let hold = entry.plain.take()?;
@@ -259,17 +405,16 @@ impl Locks {
     pub fn change_shared(&mut self, key: &Key, change: impl FnOnce(&mut Shared)) {
         self.believe(key);
         let table = self.tables.get_or_new(key.db);
-        let new = || Entry::new(self.stamp);
-        let entry = table.entries.get_or_insert(&key.name, new);
+        let (entry, held, _) = table.entry(&key.name, self.stamp);
         let (was_held, was) = (entry.is_held(), entry.shared.is_some());
         let was_heard = entry.is_heard();
         let shared = entry.shared.get_or_insert_default();
         change(shared);
         for (since, change) in shared.take_changes() {
             if change == Change::Begins {
-                table.held.begins(Some(since));
+                held.begins(Some(since));
             } else {
-                table.held.ends(Some(since));
+                held.ends(Some(since));
                 self.over.push(since);
             }
         }
@@ -280,7 +425,7 @@ impl Locks {
             to = None;
         }
         let is = entry.shared.is_some();
-        table.held.lock(was_held, entry.is_held());
+        held.lock(was_held, entry.is_held());
         self.heard.change(&key.name, was_heard, entry.is_heard());
         self.lengths.change(key.name.len(), was, is);
         self.set_deadline(key, to);
@@ -302,14 +447,13 @@ impl Locks {
         }
         self.believe(key);
         let table = self.tables.get_or_new(key.db);
-        let new = || Entry::new(self.stamp);
-        let entry = table.entries.get_or_insert(&key.name, new);
+        let (entry, _, leases) = table.entry(&key.name, self.stamp);
         let was_heard = entry.is_heard();
         let from = std::mem::replace(&mut entry.deadline, to);
         self.heard.change(&key.name, was_heard, entry.is_heard());
         if from != to {
             entry.foreign = false;
-            table.leases.change(&key.name, from, to);
+            leases.change(&key.name, from, to);
         }
     }
 
@@ -361,7 +505,9 @@ impl Locks {
     /// How many moments stand in the index.
     #[cfg(test)]
     pub fn deadlines(&self) -> usize {
-        self.tables.values().map(|table| table.leases.len()).sum()
+        let each = self.tables.values();
+        each.map(|table| table.leases.len() + table.records.len())
+            .sum()
     }
 
     /// Asserts that the index and the lengths are those of the entries.
@@ -391,6 +537,15 @@ impl Locks {
                 }
             }
             assert_eq!(table.leases.len(), due);
+            table.records.check();
+            for record in table.records.iter() {
+                assert!(
+                    table.entries.get(record.name()).is_none(),
+                    "it is kept twice"
+                );
+                held.lock(false, true);
+                held.begins(Some(record.begun.since));
+            }
             assert_eq!(table.held, held);
         }
         assert_eq!(self.lengths, lengths);

@@ -11,11 +11,11 @@ use indexmap::IndexMap;
 use crate::lock::Bytes;
 
 /// One for each number that a byte can be. A part of a million names grows within a ms.
-const PARTS: usize = 256;
+pub(super) const PARTS: usize = 256;
 
 /// An empty part keeps this much room, for the next name; what is above it is given back as
 /// names go.
-const ROOM: usize = 3;
+pub(super) const ROOM: usize = 3;
 
 /// The names of each part stand in a list, so that all of them can be looked at a few
 /// at a time: from the end, for one that is removed leaves its place to the last one.
@@ -66,11 +66,23 @@ impl<T> Names<T> {
         self.len == 0
     }
 
+    /// By what number a name is found here, and in what else goes by it.
+    pub(super) fn hash(&self, name: &[u8]) -> u64 {
+        self.hasher.hash_one(name)
+    }
+
     /// The hash of a name, and its place in its part if it is there.
     fn place(&self, name: &[u8]) -> (u64, Option<usize>) {
-        let hash = self.hasher.hash_one(name);
+        let hash = self.hash(name);
+        (hash, self.place_of(hash, name))
+    }
+
+    fn place_of(&self, hash: u64, name: &[u8]) -> Option<usize> {
+        if self.len == 0 {
+            return None;
+        }
         let part = self.part(number(hash)).raw_entry_v1();
-        (hash, part.index_from_hash(hash, |other| other[..] == *name))
+        part.index_from_hash(hash, |other| other[..] == *name)
     }
 
     fn part(&self, number: usize) -> &IndexMap<Bytes, T> {
@@ -82,7 +94,11 @@ impl<T> Names<T> {
     }
 
     pub fn get(&self, name: &[u8]) -> Option<(&Bytes, &T)> {
-        let (hash, at) = self.place(name);
+        self.by_hash(self.hash(name), name)
+    }
+
+    pub(super) fn by_hash(&self, hash: u64, name: &[u8]) -> Option<(&Bytes, &T)> {
+        let at = self.place_of(hash, name);
         self.part(number(hash)).get_index(at?)
     }
 
@@ -138,28 +154,17 @@ impl<T> Names<T> {
         self.order
     }
 
-    /// At most so many names from this one on, or behind it.
-    /// They come part by part, and by name in each, so that a page looks at few names,
-    /// however many there are.
-    pub fn from(&self, begin: Bound<&[u8]>, most: usize) -> Vec<(&Bytes, &T)> {
-        let first = match begin {
-            Bound::Included(name) | Bound::Excluded(name) => number(self.hasher.hash_one(name)),
+    /// In which part a name stands, and where a page begins that begins there.
+    pub(super) fn first_part(&self, begin: Bound<&[u8]>) -> usize {
+        match begin {
+            Bound::Included(name) | Bound::Excluded(name) => number(self.hash(name)),
             Bound::Unbounded => 0,
-        };
-        let mut found = Vec::new();
-        for part in first..PARTS {
-            let from = if part == first {
-                begin
-            } else {
-                Bound::Unbounded
-            };
-            let room = most.saturating_sub(found.len());
-            if room == 0 {
-                break;
-            }
-            found.extend(least(self.part(part), from, room));
         }
-        found
+    }
+
+    /// Those of a part.
+    pub(super) fn of_part(&self, number: usize) -> impl Iterator<Item = (&Bytes, &T)> {
+        self.part(number).iter()
     }
 
     /// The name before a place, which moves there. Whatever is added or removed
@@ -178,25 +183,41 @@ impl<T> Names<T> {
     }
 }
 
-/// At most so many names of a part, the least of those that come in these bounds.
-fn least<'a, T>(
-    part: &'a IndexMap<Bytes, T>,
-    from: Bound<&[u8]>,
+/// At most so many from this name on, or behind it, of what stands in parts by name. They come
+/// part by part, from the first one in question on, and by name in each, so that a page looks
+/// at few names, however many there are.
+pub(super) fn page<T, I: Iterator<Item = T>>(
+    (first, begin): (usize, Bound<&[u8]>),
     most: usize,
-) -> Vec<(&'a Bytes, &'a T)> {
-    let bounds = (from, Bound::Unbounded);
-    let is_in = |(name, _): &(&Bytes, &T)| RangeBounds::<[u8]>::contains(&bounds, &name[..]);
-    let mut names: Vec<_> = part.iter().filter(is_in).collect();
-    if let Some(last) = most.checked_sub(1).filter(|last| *last < names.len()) {
-        names.select_nth_unstable_by_key(last, |(name, _)| *name);
+    part: impl Fn(usize) -> I,
+    name: impl Fn(&T) -> &[u8],
+) -> Vec<T> {
+    let mut found = Vec::new();
+    for number in first..PARTS {
+        let from = match number == first {
+            true => begin,
+            false => Bound::Unbounded,
+        };
+        let room = most.saturating_sub(found.len());
+        if room == 0 {
+            break;
+        }
+        let bounds = (from, Bound::Unbounded);
+        let is_in = |one: &T| RangeBounds::<[u8]>::contains(&bounds, name(one));
+        let mut some: Vec<T> = part(number).filter(is_in).collect();
+        let in_order = |one: &T, other: &T| name(one).cmp(name(other));
+        if let Some(last) = room.checked_sub(1).filter(|last| *last < some.len()) {
+            some.select_nth_unstable_by(last, in_order);
+        }
+        some.truncate(room);
+        some.sort_unstable_by(in_order);
+        found.extend(some);
     }
-    names.truncate(most);
-    names.sort_unstable_by_key(|(name, _)| *name);
-    names
+    found
 }
 
 /// The part of a name with this hash. Its place in the part goes by other bits.
-fn number(hash: u64) -> usize {
+pub(super) fn number(hash: u64) -> usize {
     let [.., byte, _, _, _] = hash.to_le_bytes();
     usize::from(byte)
 }

@@ -31,6 +31,12 @@ impl From<&[u8]> for Owner {
     }
 }
 
+impl From<Rc<[u8]>> for Owner {
+    fn from(name: Rc<[u8]>) -> Self {
+        Self(name)
+    }
+}
+
 impl fmt::Debug for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use redis_module::ContextFlags;
 
-use super::{docs, inspect, key_events, tick, watching};
+use super::{docs, inspect, key_events, tick, watching, Quick};
 use crate::error::{self, Error};
 use crate::lock::{
     self, Address, Ask, ClientId, Core, Decider, Decision, Mode, Now, Occasion, Once, Outcome,
@@ -28,6 +28,11 @@ const MANY: usize = 128;
 /// A command of the module: its description for the server, and what it does.
 pub trait Command {
     const SPEC: Spec;
+
+    /// The reply, if it is to be had by the quick way; else nothing has happened.
+    fn quick(_: &Quick<'_>) -> Option<i64> {
+        None
+    }
 
     fn run(call: &CommandCall<'_>) -> Result<Responder, Error>;
 }
@@ -58,6 +63,9 @@ impl<C: Command> Handler for EntryPoint<C> {
 
     fn run(ctx: Ctx<'_>, args: RawArgs<'_>) {
         let done = SHELL.with(ctx, |shell| {
+            if let Some(number) = C::quick(&Quick { shell, ctx, args }) {
+                return Responder::Integer(number).send(ctx);
+            }
             let named = [args.get(0), args.get(1)];
             let first_key = match C::SPEC.keys {
                 KeyArgs::None => None,

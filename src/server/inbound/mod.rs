@@ -8,6 +8,7 @@ mod info_section;
 mod inspect;
 mod key_events;
 mod other_modules;
+mod quick;
 mod recovery;
 mod server_events;
 mod tick;
@@ -16,6 +17,7 @@ mod watching;
 
 pub use command::{register, Command, CommandCall};
 pub use info_section::InfoSection;
+pub use quick::Quick;
 pub use recovery::begin as begin_recovery_scan;
 pub use server_events::{look_around, subscribe};
 pub use timer::on_timer;

@@ -3,7 +3,7 @@
 
 use super::keyspace::{Caller, ServerKeyspace};
 use crate::config;
-use crate::lock::{self, Decider};
+use crate::lock::{self, Core, Decider, Now};
 use crate::server::outbound::notices::{self, ListenersFound};
 use crate::server::outbound::replication::Replication;
 use crate::server::state::clock;
@@ -25,11 +25,7 @@ pub fn decide<T>(
     let mut out = shell.core.spare.take();
     let answer = shell.core.change(|core| {
         core.rules = config::rules(shell.emits_events(), shell.observes_all(), clock::age_ms);
-        let now = if waits || core.waiting() > 0 || core.has_places() {
-            clock::now()
-        } else {
-            clock::now_by_wall()
-        };
+        let now = if waits { clock::now() } else { now_for(core) };
         run(&mut Decider {
             core,
             ks: &mut ks,
@@ -44,6 +40,14 @@ pub fn decide<T>(
         shell.core.spare.set(out);
     }
     Some((answer, found))
+}
+
+/// The clocks that a decision needs, of which no request comes to wait.
+pub fn now_for(core: &Core) -> Now {
+    match core.waiting() > 0 || core.has_places() {
+        true => clock::now(),
+        false => clock::now_by_wall(),
+    }
 }
 
 /// Lets the core know who waits by subscription. Only when all else is done: a request of

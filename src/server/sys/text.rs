@@ -103,6 +103,10 @@ impl<'a> RawArgs<'a> {
         Self(self.0.get(1..).unwrap_or_default())
     }
 
+    pub fn len(self) -> usize {
+        self.0.len()
+    }
+
     pub fn get(self, at: usize) -> Option<Arg<'a>> {
         let text = NonNull::new(*self.0.get(at)?)?;
         // SAFETY: the server keeps the arguments until the command returns.

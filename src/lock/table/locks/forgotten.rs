@@ -4,12 +4,17 @@
 use super::Locks;
 use crate::lock::table::entry::Holders;
 use crate::lock::table::hold::Hold;
+use crate::lock::table::records::Record;
 use crate::lock::Key;
 
 impl Locks {
     /// Forgets who held the key and until when. Its waiters stay. The holds that have a
     /// watch.
     pub fn forget_holders(&mut self, key: &Key) -> Vec<Hold> {
+        if let Some((row, _)) = self.record(key.db, &key.name) {
+            self.drop_record(key.db, row);
+            return Vec::new();
+        }
         let Holders { plain, shared, .. } = self.end_holders(key);
         let mut watched = Vec::new();
         watched.extend(plain.filter(|hold| hold.watch.is_some()));
@@ -35,8 +40,32 @@ impl Locks {
         self.take_out(key, true)
     }
 
+    /// A lock that was only held is over.
+    pub fn drop_record(&mut self, db: i32, row: u32) {
+        if let Some(record) = self.take_record(db, row) {
+            self.over.push(record.begun.since);
+        }
+    }
+
+    fn take_record(&mut self, db: i32, row: u32) -> Option<Record> {
+        let table = self.tables.get_mut(db)?;
+        let record = table.records.remove(row)?;
+        table.held.lock(true, false);
+        table.held.ends(Some(record.begun.since));
+        Some(record)
+    }
+
     /// The same; `all_end`: none of their holds goes on.
     pub(super) fn take_out(&mut self, key: &Key, all_end: bool) -> Holders {
+        if let Some((row, _)) = self.record(key.db, &key.name) {
+            let record = self.take_record(key.db, row);
+            let plain = record.as_ref().map(Record::hold);
+            return Holders {
+                deadline: record.map(|record| record.ends),
+                plain,
+                ..Holders::default()
+            };
+        }
         let Some(table) = self.tables.get_mut(key.db) else {
             return Holders::default();
         };

@@ -1,11 +1,13 @@
 //! What operators are told of all locks, without a look at all of them: how many are held,
 //! since when, and a page of them.
 
+use std::borrow::Cow;
 use std::ops::Bound;
 
-use super::Locks;
+use super::{Kept, Locks};
 use crate::lock::table::entry::Entry;
 use crate::lock::table::hold::Hold;
+use crate::lock::table::names::page;
 use crate::lock::{Bytes, WallUs};
 
 /// Room for so many holds that are over is kept.
@@ -45,8 +47,22 @@ impl Locks {
 
     /// At most so many keys of a database with what is known of them, from this name on,
     /// or behind it.
-    pub fn from(&self, db: i32, begin: Bound<&[u8]>, most: usize) -> Vec<(&Bytes, &Entry)> {
-        let table = self.tables.get(db);
-        table.map_or_else(Vec::new, |table| table.entries.from(begin, most))
+    pub fn from(&self, db: i32, begin: Bound<&[u8]>, most: usize) -> Vec<(Bytes, Cow<'_, Entry>)> {
+        let Some(table) = self.tables.get(db) else {
+            return Vec::new();
+        };
+        let part = |number| {
+            let entries = table.entries.of_part(number);
+            let entries = entries.map(|(name, entry)| Kept::Entry(name, entry));
+            let records = table.records.part(number);
+            entries.chain(records.map(|record| Kept::Record(0, record)))
+        };
+        let first = table.entries.first_part(begin);
+        let found = page((first, begin), most, part, Kept::name).into_iter();
+        let known = found.map(|kept| match kept {
+            Kept::Entry(name, entry) => (name.clone(), Cow::Borrowed(entry)),
+            Kept::Record(_, record) => (record.name().into(), Cow::Owned(record.to_entry())),
+        });
+        known.collect()
     }
 }

@@ -1,14 +1,29 @@
 //! All keys of a database, to be looked at some at a time.
 
-use super::Locks;
-use crate::lock::table::names::Place;
-use crate::lock::Key;
+use super::{Kept, Locks};
+use crate::lock::table::names;
+use crate::lock::{Bytes, Key};
+
+/// Behind those that were looked at, on the way from the last to the first.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    record: usize,
+    entry: names::Place,
+}
+
+impl Place {
+    pub const END: Self = Self {
+        record: usize::MAX,
+        entry: names::Place::END,
+    };
+}
 
 impl Locks {
     /// The databases of which anything is known.
     pub fn databases(&self) -> Vec<i32> {
         let tables = self.tables.iter();
-        let known = tables.filter(|(_, table)| !table.entries.is_empty());
+        let known =
+            tables.filter(|(_, table)| !table.entries.is_empty() || table.records.len() > 0);
         known.map(|(db, _)| db).collect()
     }
 
@@ -20,9 +35,17 @@ impl Locks {
 
     /// The name before a place of a database, which moves there, with its stamp.
     pub fn before(&self, db: i32, place: &mut Place) -> Option<(Key, u32)> {
-        let (name, entry) = self.tables.get(db)?.entries.before(place)?;
-        let name = name.clone();
-        Some((Key { db, name }, entry.stamp))
+        let table = self.tables.get(db)?;
+        // Records first: one that becomes an entry meanwhile is among those.
+        let record = table.records.before(&mut place.record);
+        let (name, stamp) = match record {
+            Some(record) => (Bytes::from(record.name()), record.stamp),
+            None => {
+                let (name, entry) = table.entries.before(&mut place.entry)?;
+                (name.clone(), entry.stamp)
+            }
+        };
+        Some((Key { db, name }, stamp))
     }
 
     /// Somebody waits for the key: a sweep with this stamp means it also where nothing was known of
@@ -37,11 +60,27 @@ impl Locks {
         }
     }
 
+    /// When what is known of a key was made known, or last attended to.
+    pub fn stamp(&self, key: &Key) -> Option<u32> {
+        match self.kept(key.db, &key.name)? {
+            Kept::Entry(_, entry) => Some(entry.stamp),
+            Kept::Record(_, record) => Some(record.stamp),
+        }
+    }
+
     /// No sweep so far means the entry any more.
     pub fn restamp(&mut self, key: &Key) {
         let stamp = self.stamp;
-        if let Some(entry) = self.get_mut(key) {
+        let Some(table) = self.tables.get_mut(key.db) else {
+            return;
+        };
+        if let Some(entry) = table.entries.get_mut(&key.name) {
             entry.stamp = stamp;
+            return;
+        }
+        let row = table.records.find(table.entries.hash(&key.name), &key.name);
+        if let Some(record) = row.and_then(|row| table.records.get_mut(row)) {
+            record.stamp = stamp;
         }
     }
 }

@@ -6,6 +6,17 @@ fn name(number: usize) -> Bytes {
     Bytes::from(format!("name {number}").as_bytes())
 }
 
+/// At most so many from this name on, or behind it.
+fn from<'a, T>(names: &'a Names<T>, begin: Bound<&[u8]>, most: usize) -> Vec<(&'a Bytes, &'a T)> {
+    let first = names.first_part(begin);
+    page(
+        (first, begin),
+        most,
+        |part| names.of_part(part),
+        |(name, _)| name,
+    )
+}
+
 /// All names, in pages of so many.
 fn pages(names: &Names<usize>, most: usize) -> Vec<Bytes> {
     let mut all: Vec<Bytes> = Vec::new();
@@ -13,7 +24,7 @@ fn pages(names: &Names<usize>, most: usize) -> Vec<Bytes> {
         let begin = all
             .last()
             .map_or(Bound::Unbounded, |last| Bound::Excluded(&last[..]));
-        let page = names.from(begin, most);
+        let page = from(names, begin, most);
         assert!(page.len() <= most);
         if page.is_empty() {
             return all;
@@ -31,7 +42,7 @@ fn pages_go_through_all_names_in_one_order() {
     for number in 0..MANY {
         *names.get_or_insert(&name(number), || 0) = number;
     }
-    let whole = names.from(Bound::Unbounded, usize::MAX);
+    let whole = from(&names, Bound::Unbounded, usize::MAX);
     let whole: Vec<Bytes> = whole.iter().map(|(name, _)| (*name).clone()).collect();
     let mut sorted = whole.clone();
     sorted.sort();
@@ -41,14 +52,14 @@ fn pages_go_through_all_names_in_one_order() {
         assert_eq!(pages(&names, most), whole, "{most}");
     }
     for (at, name) in whole.iter().enumerate() {
-        let from = names.from(Bound::Included(name), 2);
+        let from = from(&names, Bound::Included(name), 2);
         let from: Vec<_> = from.iter().map(|(name, _)| (*name).clone()).collect();
         assert_eq!(from, whole[at..MANY.min(at + 2)]);
     }
     // From the place of one that has gone.
     names.remove_if(&whole[1], |_| true);
-    assert_eq!(names.from(Bound::Excluded(&whole[1]), 1)[0].0, &whole[2]);
-    assert_eq!(names.from(Bound::Included(&whole[1]), 1)[0].0, &whole[2]);
+    assert_eq!(from(&names, Bound::Excluded(&whole[1]), 1)[0].0, &whole[2]);
+    assert_eq!(from(&names, Bound::Included(&whole[1]), 1)[0].0, &whole[2]);
 }
 
 /// Whatever is added and removed beside it, each name is found where it is.
