@@ -1,11 +1,13 @@
 //! What is known of locks beyond what the keyspace tells: who holds them, since when and
 //! until when.
 
+mod database;
 mod databases;
 mod endings;
 mod entry;
 mod held;
 mod hold;
+
 mod lengths;
 mod locks;
 mod names;

@@ -5,6 +5,7 @@
 //! Where more is to be known of one it becomes an [`Entry`]; no name is ever in both.
 
 mod ends;
+mod record;
 mod rows;
 
 use std::cell::OnceCell;
@@ -12,71 +13,11 @@ use std::cell::OnceCell;
 use hashbrown::HashTable;
 
 use self::ends::Ends;
+pub use self::record::Record;
 use self::rows::Rows;
-use super::entry::Entry;
-use super::hold::{Begun, Hold};
+use super::hold::Begun;
 use super::names::{number, PARTS, ROOM};
-use crate::lock::{ClientId, Owner, WallMs};
-
-/// A lock that is only held.
-#[derive(Clone, Debug)]
-pub struct Record {
-    /// The name of the lock, and behind it that of its owner.
-    names: Box<[u8]>,
-    len: u32,
-    /// As in [`Entry::stamp`].
-    pub(super) stamp: u32,
-    hash: u64,
-    pub begun: Begun,
-    /// The connection that took it.
-    pub client: Option<ClientId>,
-    pub ends: WallMs,
-    /// Its place among the ends.
-    place: u32,
-    /// What it comes to, for those who look.
-    seen: OnceCell<Box<Entry>>,
-}
-
-impl Record {
-    pub fn name(&self) -> &[u8] {
-        self.parts().0
-    }
-
-    pub fn owner(&self) -> &[u8] {
-        self.parts().1
-    }
-
-    fn parts(&self) -> (&[u8], &[u8]) {
-        let parts = self.names.split_at_checked(self.len as usize);
-        parts.unwrap_or_default()
-    }
-
-    pub(super) fn into_entry(mut self) -> Entry {
-        let seen = self.seen.take();
-        seen.map_or_else(|| self.to_entry(), |entry| *entry)
-    }
-
-    pub(super) fn hold(&self) -> Hold {
-        Hold {
-            begun: Some(self.begun),
-            client: self.client,
-            ..Hold::found(Owner::from(self.owner()))
-        }
-    }
-
-    /// What it comes to.
-    pub(super) fn entry(&self) -> &Entry {
-        self.seen.get_or_init(|| Box::new(self.to_entry()))
-    }
-
-    pub(super) fn to_entry(&self) -> Entry {
-        Entry {
-            plain: Some(self.hold()),
-            deadline: Some(self.ends),
-            ..Entry::new(self.stamp)
-        }
-    }
-}
+use crate::lock::{ClientId, WallMs};
 
 /// What is to be known of a new one.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,10 @@
-//! Commands as the server calls them: registration, arguments, the way into the
-//! core and back.
+//! One call of a command: its arguments, the way into the core and back.
 
 use std::cell::RefCell;
-use std::marker::PhantomData;
 
 use redis_module::ContextFlags;
 
-use super::{docs, inspect, key_events, tick, watching, Quick};
+use super::{inspect, key_events, tick, watching};
 use crate::error::{self, Error};
 use crate::lock::{
     self, Address, Ask, ClientId, Core, Decider, Decision, Mode, Now, Occasion, Once, Outcome,
@@ -15,94 +13,14 @@ use crate::lock::{
 use crate::redisson;
 use crate::server::keys::slots;
 use crate::server::outbound::notices::ListenersFound;
-use crate::server::outbound::replication::{By, Replication};
 use crate::server::outbound::reply::Responder;
 use crate::server::outbound::{answers, reach};
 use crate::server::run::{self, Caller, ServerKeyspace};
-use crate::server::shell::{ServerShell, SHELL};
-use crate::server::sys::{self, Ctx, FirstArgs, Handler, KeyArgs, RawArgs, Spec, User};
+use crate::server::shell::ServerShell;
+use crate::server::sys::{self, Ctx, KeyArgs, RawArgs, User};
 
 /// A request for so many keys is long work: some hundred microseconds.
 const MANY: usize = 128;
-
-/// A command of the module: its description for the server, and what it does.
-pub trait Command {
-    const SPEC: Spec;
-
-    /// The reply, if it is to be had by the quick way; else nothing has happened.
-    fn quick(_: &Quick<'_>) -> Option<i64> {
-        None
-    }
-
-    fn run(call: &CommandCall<'_>) -> Result<Responder, Error>;
-}
-
-/// Registers a command. `false`: the server refused it.
-/// `category`: the server has one for ours.
-pub fn register<C: Command>(ctx: Ctx<'_>, category: bool) -> bool {
-    let name = C::SPEC.name;
-    let own = if category { " rlock" } else { "" };
-    if !sys::register::<EntryPoint<C>>(ctx, &C::SPEC, format!("{}{own}", C::SPEC.acl)) {
-        ctx.warn(&format!("rlock: the server refused the command {name:?}"));
-        return false;
-    }
-    let described = sys::describe(ctx, &C::SPEC, &docs::parse(C::SPEC.usage));
-    if !described {
-        ctx.warn(&format!(
-            "rlock: the server refused what {name:?} says of its keys"
-        ));
-    }
-    described
-}
-
-/// Where the server enters a command.
-struct EntryPoint<C>(PhantomData<C>);
-
-impl<C: Command> Handler for EntryPoint<C> {
-    const WHAT: &'static str = C::SPEC.usage;
-
-    fn run(ctx: Ctx<'_>, args: RawArgs<'_>) {
-        let done = SHELL.with(ctx, |shell| {
-            if let Some(number) = C::quick(&Quick { shell, ctx, args }) {
-                return Responder::Integer(number).send(ctx);
-            }
-            let named = [args.get(0), args.get(1)];
-            let first_key = match C::SPEC.keys {
-                KeyArgs::None => None,
-                KeyArgs::One(_) => named[0],
-                KeyArgs::Counted(_) => named[1],
-            };
-            let by = By::Command;
-            let call = CommandCall {
-                args,
-                caller: Caller {
-                    to: Replication { shell, ctx, by },
-                    given: FirstArgs(&named),
-                    first_key: first_key.map(|arg| arg.bytes()),
-                },
-                found: RefCell::default(),
-            };
-            let writes = C::SPEC.flags.starts_with("write");
-            let may = call.is_master(writes);
-            let may = may.and_then(|()| call.is_at_home(C::SPEC.keys));
-            let reply = may.and_then(|()| C::run(&call));
-            let reply = reply.unwrap_or_else(Responder::Error);
-            let found = call.found.into_inner();
-            if !found.is_empty() {
-                run::attend(call.caller.to, found);
-                watching::after_command(shell, ctx);
-            }
-            reply.send(ctx);
-        });
-        if done.is_none() {
-            Self::failed(ctx);
-        }
-    }
-
-    fn failed(ctx: Ctx<'_>) {
-        Responder::Error(Error::fault()).send(ctx);
-    }
-}
 
 /// The keys that are counted, if all are there. The command says what is wrong otherwise.
 fn counted<'a>(args: RawArgs<'a>) -> Option<Vec<&'a [u8]>> {
@@ -114,11 +32,11 @@ fn counted<'a>(args: RawArgs<'a>) -> Option<Vec<&'a [u8]>> {
 
 /// One call of a command.
 pub struct CommandCall<'a> {
-    args: RawArgs<'a>,
-    caller: Caller<'a>,
+    pub(super) args: RawArgs<'a>,
+    pub(super) caller: Caller<'a>,
     /// What was found out about those who wait by subscription, for the core to know
     /// when the command is done.
-    found: RefCell<ListenersFound>,
+    pub(super) found: RefCell<ListenersFound>,
 }
 
 impl<'a> CommandCall<'a> {
@@ -132,7 +50,7 @@ impl<'a> CommandCall<'a> {
 
     /// A replica that may be written (`replica-read-only no`) has its master's locks, and ends
     /// no lease and grants nothing on its own: nobody is to rely on it.
-    fn is_master(&self, writes: bool) -> Result<(), Error> {
+    pub(super) fn is_master(&self, writes: bool) -> Result<(), Error> {
         if writes && !self.shell().situation.master.get() {
             return Err(Error::replica());
         }
@@ -140,7 +58,7 @@ impl<'a> CommandCall<'a> {
     }
 
     /// Whether all of its keys are here: in a cluster the server looks at the first alone.
-    fn is_at_home(&self, keys: KeyArgs) -> Result<(), Error> {
+    pub(super) fn is_at_home(&self, keys: KeyArgs) -> Result<(), Error> {
         let counted = match keys {
             KeyArgs::Counted(_) if self.shell().server.cluster => counted(self.args),
             KeyArgs::None | KeyArgs::One(_) | KeyArgs::Counted(_) => None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Locks;
-use crate::lock::{Bytes, Key, Now, Owner, WallMs};
+use crate::lock::{Bytes, Key, Now, Owner, WakeTarget, WallMs};
 
 impl Locks {
     /// When the first lease ends.
@@ -48,6 +48,60 @@ impl Locks {
         match shared.party(owner)? {
             party if party.writes => shared.expires,
             party => party.end(shared.expires),
+        }
+    }
+
+    /// Puts the key under another moment of the index: the one at which something of
+    /// a lock ends.
+    pub fn set_deadline(&mut self, key: &Key, to: Option<WallMs>) {
+        // Nothing is remembered of a key only because nothing ends there.
+        if to.is_none() && self.get(key).is_none() {
+            return;
+        }
+        self.believe(key);
+        let table = self.tables.get_or_new(key.db);
+        let (entry, _, leases) = table.entry(&key.name, self.stamp);
+        let was_heard = entry.is_heard();
+        let from = std::mem::replace(&mut entry.deadline, to);
+        self.heard.change(&key.name, was_heard, entry.is_heard());
+        if from != to {
+            entry.foreign = false;
+            leases.change(&key.name, from, to);
+        }
+    }
+
+    /// The same for a key that is no lock, and is waited for.
+    pub fn set_foreign_deadline(&mut self, key: &Key, to: Option<WallMs>) {
+        self.set_deadline(key, to);
+        self.get_or_new(key).foreign = to.is_some();
+    }
+
+    /// The key could be a lock that ends then, and whom its end wakes; `None`: it is not
+    /// presumed any more. What is known of a key is known still.
+    pub fn set_presumed(&mut self, key: &Key, to: Option<(WakeTarget, WallMs)>) {
+        if self.get(key).is_some_and(|entry| !entry.is_presumed()) {
+            return;
+        }
+        self.set_deadline(key, to.map(|(_, at)| at));
+        if let Some((whom, _)) = to {
+            self.get_or_new(key);
+            self.change(key, |entry| entry.presumed = Some(whom));
+            self.presumed = self.presumed.saturating_add(1);
+        }
+        self.tidy(key);
+    }
+
+    /// How many are presumed.
+    pub fn presumed(&self) -> usize {
+        self.presumed
+    }
+
+    /// What was presumed is known from now on.
+    pub(super) fn believe(&mut self, key: &Key) {
+        if self.presumed > 0 {
+            let presumed = self.change(key, |entry| entry.presumed.take()).flatten();
+            let one = usize::from(presumed.is_some());
+            self.presumed = self.presumed.saturating_sub(one);
         }
     }
 }

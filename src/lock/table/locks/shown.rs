@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::ops::Bound;
 
-use super::{Kept, Locks};
+use super::Locks;
+use crate::lock::table::database::Named;
 use crate::lock::table::entry::Entry;
 use crate::lock::table::hold::Hold;
 use crate::lock::table::names::page;
@@ -53,15 +54,15 @@ impl Locks {
         };
         let part = |number| {
             let entries = table.entries.of_part(number);
-            let entries = entries.map(|(name, entry)| Kept::Entry(name, entry));
+            let entries = entries.map(|(name, entry)| Named::Entry(name, entry));
             let records = table.records.part(number);
-            entries.chain(records.map(|record| Kept::Record(0, record)))
+            entries.chain(records.map(|record| Named::Record(0, record)))
         };
         let first = table.entries.first_part(begin);
-        let found = page((first, begin), most, part, Kept::name).into_iter();
+        let found = page((first, begin), most, part, Named::name).into_iter();
         let known = found.map(|kept| match kept {
-            Kept::Entry(name, entry) => (name.clone(), Cow::Borrowed(entry)),
-            Kept::Record(_, record) => (record.name().into(), Cow::Owned(record.to_entry())),
+            Named::Entry(name, entry) => (name.clone(), Cow::Borrowed(entry)),
+            Named::Record(_, record) => (record.name().into(), Cow::Owned(record.to_entry())),
         });
         known.collect()
     }

@@ -1,6 +1,7 @@
 //! All keys of a database, to be looked at some at a time.
 
-use super::{Kept, Locks};
+use super::Locks;
+use crate::lock::table::database::Named;
 use crate::lock::table::names;
 use crate::lock::{Bytes, Key};
 
@@ -63,8 +64,8 @@ impl Locks {
     /// When what is known of a key was made known, or last attended to.
     pub fn stamp(&self, key: &Key) -> Option<u32> {
         match self.kept(key.db, &key.name)? {
-            Kept::Entry(_, entry) => Some(entry.stamp),
-            Kept::Record(_, record) => Some(record.stamp),
+            Named::Entry(_, entry) => Some(entry.stamp),
+            Named::Record(_, record) => Some(record.stamp),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Which record ends first: a heap of rows, by their ends, and by their names where these are
 //! alike. Each record knows its place here.
 
-use super::{Record, Rows};
+use super::record::Record;
+use super::rows::Rows;
 
 #[derive(Clone, Debug, Default)]
 pub struct Ends(Vec<u32>);

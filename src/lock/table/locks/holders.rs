@@ -1,0 +1,128 @@
+//! Who holds a lock, as far as is known: what is put down when that changes.
+
+use super::Locks;
+use crate::lock::table::hold::{Begun, Hold};
+use crate::lock::table::records::New;
+use crate::lock::table::shared::{Change, Shared};
+use crate::lock::{ClientId, Key, Token, WallMs, WallUs};
+
+impl Locks {
+    /// Records the one owner of a plain lock, and when it ends.
+    pub fn set_plain(&mut self, key: &Key, hold: Hold, ends: Option<WallMs>) {
+        self.believe(key);
+        let table = self.tables.get_or_new(key.db);
+        let (entry, held, leases) = table.entry(&key.name, self.stamp);
+        held.lock(entry.is_held(), true);
+        held.begins(hold.since());
+        let was_heard = entry.is_heard();
+        let was = entry.plain.replace(hold).and_then(|hold| hold.since());
+        held.ends(was);
+        self.over.extend(was);
+        let from = std::mem::replace(&mut entry.deadline, ends);
+        entry.foreign = false;
+        self.heard.change(&key.name, was_heard, entry.is_heard());
+        leases.change(&key.name, from, ends);
+    }
+
+    /// Records the one owner of a plain lock of which nothing was known, and nothing else is to be.
+    pub fn keep(
+        &mut self,
+        key: &Key,
+        owner: &[u8],
+        (begun, client): (Begun, Option<ClientId>),
+        ends: WallMs,
+    ) {
+        let (table, stamp) = (self.tables.get_or_new(key.db), self.stamp);
+        let (name, hash) = (&key.name[..], table.entries.hash(&key.name));
+        table.held.lock(false, true);
+        table.held.begins(Some(begun.since));
+        table.records.insert(
+            hash,
+            New {
+                name,
+                owner,
+                begun,
+                client,
+                ends,
+                stamp,
+            },
+        );
+    }
+
+    /// A hold that was found has a token from now on, and is held since then, as far as is
+    /// known.
+    pub fn begin(&mut self, key: &Key, owner: &[u8], token: Token, now: WallUs) {
+        let Some(table) = self.tables.get_mut(key.db) else {
+            return;
+        };
+        table.promote_any(&key.name);
+        let entry = table.entries.get_mut(&key.name);
+        let held = &mut table.held;
+        let begin = |hold: &mut Hold| {
+            if hold.begun.is_none() {
+                hold.begun = Some(Begun { token, since: now });
+                held.begins(Some(now));
+            }
+        };
+        entry.and_then(|entry| entry.change_hold(owner, begin));
+    }
+
+    /// Takes away what is known of a plain hold.
+    pub fn take_plain(&mut self, key: &Key) -> Option<Hold> {
+        let table = self.tables.get_mut(key.db)?;
+        table.promote_any(&key.name);
+        let entry = table.entries.get_mut(&key.name)?;
+        let was_heard = entry.is_heard();
+        let hold = entry.plain.take()?;
+        self.heard.change(&key.name, was_heard, entry.is_heard());
+        table.held.lock(true, entry.is_held());
+        table.held.ends(hold.since());
+        self.over.extend(hold.since());
+        Some(hold)
+    }
+
+    /// Its plain hold may be another one of the same owner's: no token is known of it.
+    pub fn doubt(&mut self, key: &Key) {
+        let Some(entry) = self.get(key) else { return };
+        let (begun, ends) = (entry.plain().and_then(|hold| hold.begun), entry.deadline);
+        if let Some(hold) = begun.and_then(|_| self.take_plain(key)) {
+            let begun = None;
+            self.set_plain(key, Hold { begun, ..hold }, ends);
+        }
+    }
+
+    /// Changes what is known of a lock that several may hold, and when it is due.
+    pub fn change_shared(&mut self, key: &Key, change: impl FnOnce(&mut Shared)) {
+        self.believe(key);
+        let table = self.tables.get_or_new(key.db);
+        let (entry, held, _) = table.entry(&key.name, self.stamp);
+        let (was_held, was) = (entry.is_held(), entry.shared.is_some());
+        let was_heard = entry.is_heard();
+        let shared = entry.shared.get_or_insert_default();
+        change(shared);
+        for (since, change) in shared.take_changes() {
+            if change == Change::Begins {
+                held.begins(Some(since));
+            } else {
+                held.ends(Some(since));
+                self.over.push(since);
+            }
+        }
+        entry.foreign = false;
+        let mut to = shared.first_end();
+        if shared.is_empty() && entry.plain.is_none() {
+            entry.shared = None;
+            to = None;
+        }
+        let is = entry.shared.is_some();
+        held.lock(was_held, entry.is_held());
+        self.heard.change(&key.name, was_heard, entry.is_heard());
+        self.lengths.change(key.name.len(), was, is);
+        self.set_deadline(key, to);
+    }
+
+    /// Puts this in the place of what is known of a lock that several may hold.
+    pub fn set_shared(&mut self, key: &Key, shared: Shared) {
+        self.change_shared(key, |known| known.replace(shared));
+    }
+}
