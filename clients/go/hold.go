@@ -240,19 +240,27 @@ func (h *Hold) Release(ctx context.Context) error {
 	done := make(chan error, 1)
 	link, tag := h.link, h.tag
 	h.settle()
-	flush := func() {}
-	if link != nil {
-		flush = link.gather()
-	}
-	leaving := h.leave(!h.regained)
-	if link != nil {
-		link.follow(h)
-		link.leaving[tag] = h
-		leaving.over = func() { delete(link.leaving, tag) }
-	}
-	leaving.await(done)
-	flush()
+	read := h.session.led(func() {
+		flush := func() {}
+		if link != nil {
+			flush = link.gather()
+		}
+		leaving := h.leave(!h.regained)
+		if link != nil {
+			link.follow(h)
+			link.leaving[tag] = h
+			leaving.over = func() { delete(link.leaving, tag) }
+		}
+		leaving.await(done)
+		flush()
+	})
 	locks.mutex.Unlock()
+	read()
+	select {
+	case err := <-done:
+		return err
+	default:
+	}
 	late := time.NewTimer(locks.timeout)
 	defer late.Stop()
 	select {

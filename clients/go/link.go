@@ -16,30 +16,36 @@ var errBroken = errors.New("the connection broke")
 // A link is one connection of a session. All but the two goroutines' reading and writing is
 // done with the lock of the Locks held, also the functions that get replies.
 type link struct {
-	session    *session
-	conn       net.Conn
-	in         *bufio.Reader
-	end        func() error
-	channel    string
-	deaf       bool          // it has no channel now: the slot has moved
-	out        []byte        // what is left to its writer
-	wake       chan struct{} // something is left to it, or the link is closed
-	writing    bool          // it has not written all
-	roomy      bool          // see few
-	unanswered int           // how many bytes have no reply
-	replies    []expected
-	tags       uint64
-	table      map[uint64]*Hold
-	leaving    map[uint64]*Hold      // while their release is under way
-	leases     map[time.Duration]int // how many requests and holds have which
-	proof      time.Time             // when the newest command that was answered had been sent
-	pinged     time.Time
-	short      time.Duration // the shortest lease
-	since      time.Time     // from when on it is
-	timer      *time.Timer
-	due        time.Time // when it rings
-	spared     time.Time // not closed before, for this process itself was paused
-	closed     bool
+	session     *session
+	conn        net.Conn
+	in          *bufio.Reader
+	end         func() error
+	channel     string
+	deaf        bool          // it has no channel now: the slot has moved
+	out         []byte        // what is left to its writer
+	wake        chan struct{} // something is left to it, or the link is closed
+	writing     bool          // it has not written all
+	roomy       bool          // see few
+	lends       bool          // calls may read it
+	reading     reading
+	calls       int           // how many have read it
+	interrupted bool          // the one that reads it
+	resume      chan struct{} // the reader is to read, or the link is closed
+	briskly     int           // so many commands have followed briskly on each other
+	unanswered  int           // how many bytes have no reply
+	replies     []expected
+	tags        uint64
+	table       map[uint64]*Hold
+	leaving     map[uint64]*Hold      // while their release is under way
+	leases      map[time.Duration]int // how many requests and holds have which
+	proof       time.Time             // when the newest command that was answered had been sent
+	pinged      time.Time
+	short       time.Duration // the shortest lease
+	since       time.Time     // from when on it is
+	timer       *time.Timer
+	due         time.Time // when it rings
+	spared      time.Time // not closed before, for this process itself was paused
+	closed      bool
 	// For acks: which run of which server this is.
 	run string
 
@@ -85,6 +91,9 @@ func (l *link) send(answered func(reply any, sent time.Time), words ...string) {
 	size := len(l.out) - before
 	l.unanswered += size
 	l.replies = append(l.replies, expected{sent: clock(), size: size, answered: answered})
+	if l.reading == byNobody {
+		l.handOver()
+	}
 	if l.together == 0 {
 		l.flush()
 	}
@@ -140,23 +149,31 @@ func (l *link) read() {
 	for {
 		reply, err := readReply(l.in)
 		l.session.locks.mutex.Lock()
-		switch {
-		case l.closed:
-			err = errBroken
-		case err != nil:
-			l.fail(err)
-		default:
-			if message, pushed := reply.(push); pushed {
-				l.push(message)
-			} else {
-				l.reply(reply)
-			}
+		err = l.take(reply, err)
+		calls, rests := l.calls, err == nil && l.lends && l.briskly >= inARow && l.quiet()
+		if rests {
+			l.reading = byNobody
 		}
 		l.session.locks.mutex.Unlock()
-		if err != nil {
+		if err != nil || rests && !l.rest(calls) {
 			return
 		}
 	}
+}
+
+// take takes what was read.
+func (l *link) take(reply any, err error) error {
+	if l.closed {
+		return errBroken
+	}
+	if err != nil {
+		l.fail(err)
+	} else if message, pushed := reply.(push); pushed {
+		l.push(message)
+	} else {
+		l.reply(reply)
+	}
+	return err
 }
 
 func (l *link) reply(reply any) {
@@ -168,6 +185,11 @@ func (l *link) reply(reply any) {
 	l.replies[0] = expected{}
 	l.replies = l.replies[1:]
 	l.unanswered -= first.size
+	if first.sent.Sub(l.proof) < brisk {
+		l.briskly++
+	} else {
+		l.briskly = min(l.briskly, 0)
+	}
 	l.proof = first.sent
 	if err, ok := reply.(replyError); ok && (err.noMaster() || l.lacks(err)) {
 		// The address may soon lead to the master; and the next connection learns what the server has now.
@@ -244,6 +266,7 @@ func (l *link) fail(err error) {
 	l.timer.Stop()
 	l.endLines()
 	close(l.wake)
+	l.handOver()
 	// A close by TLS takes its time where nobody answers.
 	l.session.locks.group.Go(func() { l.end() })
 	replies := l.replies

@@ -95,7 +95,12 @@ func open(ctx context.Context, options *redis.Options, channel, subscribe string
 			conn.Close()
 		}
 	}()
-	l := &link{conn: conn, roomy: isRoomy(conn), channel: channel, end: client.Close, wake: make(chan struct{}, 1)}
+	l := &link{conn: conn, roomy: isRoomy(conn), channel: channel, end: client.Close,
+		wake: make(chan struct{}, 1), resume: make(chan struct{}, 1)}
+	switch conn.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		l.lends = true
+	}
 	if err = client.Conn().Ping(ctx).Err(); err == nil {
 		l.proof = clock()
 		err = l.greet(ctx, options.ClientName, subscribe, strict)

@@ -69,21 +69,22 @@ func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Opt
 			return nil, err
 		}
 	}
-	begun := false
+	begun, read := false, func() {}
 	defer func() {
 		if !begun { // or ctx, which is the program's, has panicked
 			l.locked(h.free)
 		}
 	}()
 	ended := ctx.Done() // while nothing is asked for yet
-	if err := l.begin(ctx, h); err != nil {
+	if err := l.begin(ctx, h, &read); err != nil {
 		return nil, err
 	}
 	begun = true
+	read()
 	return h.await(ctx, ended, r)
 }
 
-func (l *Locks) begin(ctx context.Context, h *Hold) error {
+func (l *Locks) begin(ctx context.Context, h *Hold, read *func()) error {
 	s, err := l.router.session(ctx, h.Key)
 	defer l.lock()()
 	switch {
@@ -93,7 +94,7 @@ func (l *Locks) begin(ctx context.Context, h *Hold) error {
 		return err
 	}
 	h.number = l.next()
-	h.enlist(s)
+	*read = s.led(func() { h.enlist(s) })
 	if ends := h.request.ends; !ends.IsZero() {
 		l.lookAt(ends)
 	}
