@@ -15,7 +15,7 @@ import (
 
 // A proxy that closes both ends once the server has answered the next request with a word,
 // whose answer is lost. Or it lets no answers through, at once or from the next request with
-// a word on.
+// a word on, or only half of the next answer.
 type proxy struct {
 	net.Listener
 	server string
@@ -23,6 +23,7 @@ type proxy struct {
 	flow   *sync.Cond
 	cut    string
 	stop   string
+	halve  bool
 	holds  bool
 	cuts   int
 	conns  []net.Conn // all that there were
@@ -62,7 +63,12 @@ func (p *proxy) serve(client net.Conn) {
 		buffer := make([]byte, 1<<16)
 		for {
 			n, err := server.Read(buffer)
+			from := 0
 			p.mutex.Lock()
+			if p.halve && n > 1 {
+				from, p.halve, p.holds = n/2, false, true
+				client.Write(buffer[:from])
+			}
 			for p.holds {
 				p.flow.Wait()
 			}
@@ -75,7 +81,7 @@ func (p *proxy) serve(client net.Conn) {
 				server.Close()
 				return
 			}
-			client.Write(buffer[:n])
+			client.Write(buffer[from:n])
 		}
 	}()
 	buffer := make([]byte, 1<<16)
@@ -115,6 +121,13 @@ func (p *proxy) holdFrom(t testing.TB, word string, act func()) {
 	p.mutex.Unlock()
 	act()
 	until(t, word, func() bool { p.mutex.Lock(); defer p.mutex.Unlock(); return p.stop == "" })
+}
+
+// holdHalf lets half of the next answer through, and nothing after that.
+func (p *proxy) holdHalf() {
+	p.mutex.Lock()
+	p.halve = true
+	p.mutex.Unlock()
 }
 
 func (p *proxy) hold(on bool) {

@@ -40,6 +40,24 @@ func TestCallThatReadsHeedsItsContext(t *testing.T) {
 	s.free("jobs")
 }
 
+func TestHalfAReplyHoldsNobodyUp(t *testing.T) {
+	s := startServer(t)
+	p := startProxy(t, s)
+	locks := locksAt(t, p.Addr().String())
+	hold := must(locks.Lock(ctx, "other"))
+	briskly(locks, "jobs")
+	p.holdHalf()
+	cancelled, cancel := context.WithCancel(ctx)
+	call := later(func() (*rlock.Hold, error) { return locks.Lock(cancelled, "jobs") })
+	time.Sleep(50 * time.Millisecond)
+	must(0, hold.Err())
+	cancel()
+	isErr(t, soon(t, "the end", call).err, context.Canceled)
+	p.hold(false)
+	briskly(locks, "jobs")
+	must(0, hold.Release(ctx))
+}
+
 func TestLossIsNotifiedWhenCallsHaveRead(t *testing.T) {
 	s := startServer(t)
 	locks := s.locks()
