@@ -12,6 +12,7 @@
 //! a RELEASE and of a key event through them, the invariants, and the words.
 
 mod address;
+mod agenda;
 mod ask;
 mod away;
 mod closed;
@@ -63,6 +64,7 @@ mod work;
 mod write;
 
 pub use address::Address;
+pub use agenda::{Due, When};
 pub use ask::{Aim, Ask, Ended, Once, Only, Renewal, Share, Verdict, Wait};
 pub use core::{Contended, Core, Cursor, Forgetting, Held, Known, Limits, Rules, Waiting, Wanted};
 pub use decide::Decider;

@@ -1,5 +1,4 @@
-//! The one loop of what is due without a request: what was noted, waits whose time is
-//! over, leases that end or are to be renewed, and in which order.
+//! The one loop of what is due without a request, by the classes of the [agenda](super::agenda).
 //!
 //! Notes are read in two parts. First all of them are heard: what has moved is
 //! moved, and of each key remains what weighs most. Then the keys are looked at, some
@@ -11,8 +10,9 @@
 
 mod notes;
 
+use super::agenda::{Due, When};
 use super::{deadlock, grant, leaving, ours, reconcile, renewals, subscribers, timeouts, watchdog};
-use super::{Cause, Core, Decider, Decision, Key, Listening, MonoUs, Note, Notice, Now};
+use super::{Cause, Decider, Decision, Key, Listening, MonoUs, Note, Notice, Now};
 use notes::{hear, review};
 
 /// Leases and waits of so many keys are ended before a look at the clock.
@@ -77,9 +77,6 @@ pub fn run(with: &mut Decider<'_>, outside: &impl Outside, occasion: Occasion) {
         end,
     };
     run.all();
-    if run.is_check_due() {
-        run.check_watched();
-    }
 }
 
 /// At the start of a command of ours that writes: a few leases are ended that are due.
@@ -113,70 +110,49 @@ struct Run<'a, 'b, O> {
 }
 
 impl<O: Outside> Run<'_, '_, O> {
+    /// All that is due, by the [order of classes](Due::ORDER).
+    fn all(&mut self) {
+        let mut gate = None;
+        for due in Due::ORDER {
+            if !self.is_due(due) {
+                continue;
+            }
+            if due.needs_gate() {
+                let look = || self.outside.gate();
+                if *gate.get_or_insert_with(look) != Gate::Open {
+                    continue;
+                }
+            }
+            self.in_slices(|run| run.piece(due));
+            if due == Due::Leaves && self.is_due(due) {
+                return;
+            }
+        }
+        if gate == Some(Gate::Shut) && self.is_timer() {
+            self.let_lapse();
+        }
+    }
+
     fn is_timer(&self) -> bool {
         self.occasion == Occasion::Timer
     }
 
-    /// All that is due, in this order.
-    fn all(&mut self) {
-        if self.is_timer() {
-            if self.let_leave() {
-                return;
+    fn is_due(&self, due: Due) -> bool {
+        if !self.is_timer() && !due.is_of_commands() {
+            return false;
+        }
+        let now = self.with.now;
+        match due {
+            Due::Notes => self.outside.has_notes(),
+            Due::Rounds => {
+                self.outside.misses_overwrites() && self.with.core.watchdogs.is_round_due(now)
             }
-            self.time_out();
-            self.send_away();
-            self.let_go();
-            self.end_rest(false);
+            _ => due.next(self.with.core).is_some_and(|when| match when {
+                When::Now | When::Within(_) => true,
+                When::At(at) => at <= now.mono,
+                When::AtWall(at) => at <= now.wall_ms(),
+            }),
         }
-        if !self.is_anything_due() {
-            return;
-        }
-        match self.outside.gate() {
-            Gate::Open => {}
-            Gate::Shut if self.is_timer() => return self.let_lapse(),
-            Gate::Shut | Gate::Waking => return,
-        }
-        self.read_notes();
-        if self.is_timer() {
-            // A server that stood still renews before it lets a lease end.
-            self.renew();
-            self.expire();
-            self.end_rest(true);
-            self.read_pools();
-            self.look_at_turns();
-            self.inquire();
-        }
-    }
-
-    fn is_inquiry_due(&self) -> bool {
-        let next = self.with.core.next_inquiry();
-        self.is_timer() && next.is_some_and(|at| at <= self.with.now.mono)
-    }
-
-    /// Who may wait in a cycle.
-    fn inquire(&mut self) {
-        if self.is_inquiry_due() {
-            self.in_slices(|run| run.with.decide(deadlock::inquire));
-        }
-    }
-
-    fn is_check_due(&self) -> bool {
-        let is_due = || self.with.core.watchdogs.is_round_due(self.with.now);
-        self.is_timer() && self.outside.misses_overwrites() && is_due()
-    }
-
-    /// Notes, keys that are away, leases that end or are to be renewed; for the timer
-    /// also turns that are to be looked at.
-    fn is_anything_due(&self) -> bool {
-        let (core, now) = (&self.with.core, self.with.now);
-        let is_turn_due = || core.next_turn().is_some_and(|at| at <= now.mono);
-        self.outside.has_notes()
-            || core.has_due()
-            || self.is_timer() && core.any_half_done()
-            || !core.away.is_empty()
-            || core.next_end().is_some_and(|at| at <= now.wall_ms())
-            || self.is_timer() && is_turn_due()
-            || self.is_inquiry_due()
     }
 
     /// Does a piece of work again and again, until it says that nothing is left of it
@@ -193,153 +169,101 @@ impl<O: Outside> Run<'_, '_, O> {
         }
     }
 
-    /// Those whose connections have closed leave first. Whether some are left: nothing can be
-    /// decided before they have gone too.
-    fn let_leave(&mut self) -> bool {
-        if self.with.core.gone.is_empty() {
-            return false;
-        }
-        self.in_slices(|run| leaving::let_leave(run.with.core, run.with.now, BATCH));
-        !self.with.core.gone.is_empty()
-    }
-
-    /// These waits gain nothing by it: the gate need not be open.
-    fn time_out(&mut self) {
-        self.in_slices(|run| {
-            run.with.note(|d| {
+    /// A piece of a class of what is due. Whether more is.
+    fn piece(&mut self, due: Due) -> bool {
+        match due {
+            Due::Leaves => leaving::let_leave(self.with.core, self.with.now, BATCH),
+            Due::TimesOut => self.note(due, |d| {
                 for id in d.core.queues.over(d.now, BATCH) {
                     timeouts::timed_out(d, id);
                 }
                 d.core.queues.kept().forget(d.now.mono, BATCH);
-            });
-            let next = run.with.core.next_over();
-            next.is_some_and(|at| at <= run.with.now.mono)
-        });
-    }
-
-    /// Nor do these.
-    fn send_away(&mut self) {
-        if self.with.core.queues.any_sent_away() {
-            self.in_slices(|run| {
-                run.with.note(|d| {
-                    let (next, over) = d.core.queues.take_sent_away(BATCH);
-                    for (id, refusal) in next {
-                        let keys = d.core.queues.get(id).map(|waiter| waiter.keys.clone());
-                        grant::refuse(d, id, refusal);
-                        // Whom they kept back is judged when they have gone.
-                        keys.iter().flatten().for_each(|key| d.look_later(key));
-                    }
-                    if let Some(key) = over {
-                        d.look_later(&key);
-                    }
-                });
-                run.with.core.queues.any_sent_away()
-            });
-        }
-    }
-
-    /// Nor is anything to be found at keys of which all that is known is void.
-    fn let_go(&mut self) {
-        if self.with.core.heard.is_any_void() {
-            self.in_slices(|run| {
-                let core = &mut *run.with.core;
+            }),
+            Due::SentAway => self.note(due, send_away),
+            Due::Void => self.note(due, |d| {
+                let core = &mut *d.core;
                 let keys = core.heard.next_void(&mut core.locks, &core.queues, BATCH);
-                let attend =
-                    |d: &mut Decision<'_>| keys.iter().for_each(|key| reconcile::attend(d, key));
-                run.with.note(attend);
-                run.with.core.heard.is_any_void()
-            });
-        }
-    }
-
-    /// What follows for each of very many whose lock has ended; with lease keys that go only
-    /// where that may be written.
-    fn end_rest(&mut self, writes: bool) {
-        let is_next = |core: &Core| {
-            let ends = core.locks.is_any_ending();
-            ends && (writes || !core.locks.is_ending_written()) || !core.losses.is_empty()
-        };
-        if is_next(self.with.core) {
-            self.in_slices(|run| {
-                run.with.note(|d| {
-                    watchdog::tell_some(d, BATCH);
-                    if writes || !d.core.locks.is_ending_written() {
-                        reconcile::end_some(d, BATCH);
-                    }
-                });
-                is_next(run.with.core)
-            });
-        }
-    }
-
-    /// Hears the notes, and looks again at keys that were away for a while.
-    fn read_notes(&mut self) {
-        let most = if self.is_timer() { AWAY } else { 0 };
-        let away = self.with.core.away.take(most).into_iter();
-        let away = away.map(|key| Note::Changed(key, Cause::Unknown));
-        let all = away.chain(self.outside.take_notes());
-        self.with.note(|d| hear(d, all));
-        self.review();
-    }
-
-    /// Looks at what was heard of keys and connections. A command takes into account what was heard of its own keys when it looks at them;
-    /// the rest is not its business, and its slot may be another one.
-    fn review(&mut self) {
-        if !self.is_timer() {
-            return;
-        }
-        self.in_slices(|run| {
-            let core = &mut *run.with.core;
-            let (locks, queues) = (&mut core.locks, &core.queues);
-            let mut keys = core.heard.next_keys(locks, queues, BATCH);
-            if run.with.ks.in_cluster() {
-                let closed = core.heard.closed.iter();
-                let bonds = closed.flat_map(|client| core.watchdogs.of_client(*client));
-                let bonds = bonds.take(BATCH).map(|(key, _)| key.clone());
-                for key in bonds.chain(core.due.keys()).collect::<Vec<_>>() {
-                    run.is_ours(&key);
+                keys.iter().for_each(|key| reconcile::attend(d, key));
+            }),
+            Due::Endings => self.note(due, |d| {
+                watchdog::tell_some(d, BATCH);
+                if !d.core.locks.is_ending_written() {
+                    reconcile::end_some(d, BATCH);
                 }
+            }),
+            Due::Away => {
+                let away = self.with.core.away.take(AWAY).into_iter();
+                let away = away.map(|key| Note::Changed(key, Cause::Unknown));
+                self.with.note(|d| hear(d, away));
+                false
             }
-            keys.retain(|key| run.is_ours(key));
-            run.with.decide(|d| review(d, &keys, BATCH));
-            run.with.core.has_due()
-        });
-    }
-
-    fn renew(&mut self) {
-        self.in_slices(|run| {
-            let mut due = run.with.core.watchdogs.due(run.with.now, BATCH);
-            let more = due.len() == BATCH;
-            due.retain(|(key, _)| run.is_ours(key));
-            run.with.decide(|d| renewals::renew_watched(d, &due)) || more
-        });
-    }
-
-    fn expire(&mut self) {
-        self.in_slices(|run| {
-            let mut due = run.with.core.locks.due(run.with.now, BATCH);
-            let more = due.len() == BATCH;
-            due.retain(|key| run.is_ours(key));
-            run.with.decide(|d| reconcile::expire(d, &due)) || more
-        });
-    }
-
-    /// Locks with permits of which not all who hold them are known.
-    fn read_pools(&mut self) {
-        if !self.with.core.any_unread() {
-            return;
+            Due::Notes => {
+                let notes = self.outside.take_notes();
+                self.with.note(|d| hear(d, notes));
+                false
+            }
+            Due::Heard => self.review(),
+            Due::Renewals => self.renew(),
+            Due::Ends => self.expire(),
+            Due::WrittenEndings => self.note(due, |d| {
+                watchdog::tell_some(d, BATCH);
+                reconcile::end_some(d, BATCH);
+            }),
+            Due::Unread => self.read_on(),
+            Due::Turns => self.look_at_turns(),
+            Due::Inquiry => self.with.decide(deadlock::inquire),
+            Due::Rounds => self.check_watched(),
         }
-        self.in_slices(|run| {
-            let Some(key) = run.with.core.pools.next().cloned() else {
-                return false;
-            };
-            if run.is_ours(&key) {
-                run.with.decide(|d| reconcile::read_on(d, &key));
-            } else {
-                run.with.core.pools.forget(&key);
+    }
+
+    /// A piece that grants nothing. Whether its class is due still.
+    fn note(&mut self, due: Due, piece: impl FnOnce(&mut Decision<'_>)) -> bool {
+        self.with.note(piece);
+        self.is_due(due)
+    }
+
+    /// Looks at what was heard of keys and connections.
+    fn review(&mut self) -> bool {
+        let core = &mut *self.with.core;
+        let mut keys = core.heard.next_keys(&mut core.locks, &core.queues, BATCH);
+        if self.with.ks.in_cluster() {
+            let closed = core.heard.closed.iter();
+            let bonds = closed.flat_map(|client| core.watchdogs.of_client(*client));
+            let bonds = bonds.take(BATCH).map(|(key, _)| key.clone());
+            for key in bonds.chain(core.due.keys()).collect::<Vec<_>>() {
+                self.is_ours(&key);
             }
-            run.with.core.any_unread()
-        });
+        }
+        keys.retain(|key| self.is_ours(key));
+        self.with.decide(|d| review(d, &keys, BATCH));
+        self.with.core.has_due()
+    }
+
+    fn renew(&mut self) -> bool {
+        let mut due = self.with.core.watchdogs.due(self.with.now, BATCH);
+        let more = due.len() == BATCH;
+        due.retain(|(key, _)| self.is_ours(key));
+        self.with.decide(|d| renewals::renew_watched(d, &due)) || more
+    }
+
+    fn expire(&mut self) -> bool {
+        let mut due = self.with.core.locks.due(self.with.now, BATCH);
+        let more = due.len() == BATCH;
+        due.retain(|key| self.is_ours(key));
+        self.with.decide(|d| reconcile::expire(d, &due)) || more
+    }
+
+    /// Reads on a lock with permits, or of very many readers.
+    fn read_on(&mut self) -> bool {
+        let Some(key) = self.with.core.pools.next().cloned() else {
+            return false;
+        };
+        if self.is_ours(&key) {
+            self.with.decide(|d| reconcile::read_on(d, &key));
+        } else {
+            self.with.core.pools.forget(&key);
+        }
+        self.with.core.any_unread()
     }
 
     /// Nothing may be written, but whoever watches a lease that is over is to know.
@@ -348,9 +272,8 @@ impl<O: Outside> Run<'_, '_, O> {
         self.in_slices(|run| run.with.note(|d| watchdog::let_lapse(d, BATCH, all)));
     }
 
-    /// Whether watched keys are still as they are known; of those that are not it is heard, for the
-    /// next turn. To look needs no gate, which costs a command there.
-    fn check_watched(&mut self) {
+    /// Whether watched keys are still as they are known.
+    fn check_watched(&mut self) -> bool {
         let watched = self.with.core.watchdogs.go_on_round(self.with.now);
         self.with.note(|d| {
             for (key, owner) in watched {
@@ -359,19 +282,34 @@ impl<O: Outside> Run<'_, '_, O> {
                 }
             }
         });
+        false
     }
 
     /// Whether anybody listens still is found out when all is told.
-    fn look_at_turns(&mut self) {
+    fn look_at_turns(&mut self) -> bool {
         let now = self.with.now;
         for (key, shared) in self.with.core.subscribers.take_due(now, BATCH) {
             if self.is_ours(&key) {
                 self.with.out.push(Notice::WhoListens { key, shared });
             }
         }
+        false
     }
 
     fn is_ours(&mut self, key: &Key) -> bool {
         !self.with.ks.in_cluster() || self.with.note(|d| ours::is_ours(d, key))
+    }
+}
+
+fn send_away(d: &mut Decision<'_>) {
+    let (next, over) = d.core.queues.take_sent_away(BATCH);
+    for (id, refusal) in next {
+        let keys = d.core.queues.get(id).map(|waiter| waiter.keys.clone());
+        grant::refuse(d, id, refusal);
+        // Whom they kept back is judged when they have gone.
+        keys.iter().flatten().for_each(|key| d.look_later(key));
+    }
+    if let Some(key) = over {
+        d.look_later(&key);
     }
 }

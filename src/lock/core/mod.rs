@@ -221,11 +221,6 @@ impl Core {
         self.pools.next().is_some()
     }
 
-    /// Whether any key is to be looked at again in a while.
-    pub fn is_any_away(&self) -> bool {
-        !self.away.is_empty()
-    }
-
     /// Whether the owner is known to read under this lock.
     pub fn knows_reader(&self, db: i32, name: &[u8], owner: &[u8]) -> bool {
         self.locks.knows_reader(db, name, owner)
@@ -286,19 +281,15 @@ impl Core {
         self.sessions.address(client, channel, tag)
     }
 
-    /// Whether requests are to leave or to be sent away, or what is known of some keys is void.
-    pub fn any_to_let_go(&self) -> bool {
-        !self.gone.is_empty() || self.queues.any_sent_away() || self.heard.is_any_void()
-    }
-
     /// Whether something is to follow yet for holders of locks that have ended.
     pub fn any_ending(&self) -> bool {
         self.locks.is_any_ending() || !self.losses.is_empty()
     }
 
-    /// Whether a lock is to be read on, or has ended and that is to be gone on with.
-    pub fn any_half_done(&self) -> bool {
-        self.any_unread() || self.any_ending()
+    /// The same, of those whose end needs no write.
+    pub fn any_ending_unwritten(&self) -> bool {
+        let ends = self.locks.is_any_ending() && !self.locks.is_ending_written();
+        ends || !self.losses.is_empty()
     }
 
     /// When the first lease ends or is to be renewed.

@@ -14,8 +14,9 @@ use crate::lock::queue::Waiter;
 use crate::lock::table::{Begun, Hold};
 use crate::lock::{leaving, subscribers, waiting, watchdog};
 use crate::lock::{
-    Act, Cause, ClientId, Core, Counter, Decider, Event, Hint, Key, Keyspace, Kind, Look, Mode,
-    Notice, Notices, Now, Outcome, Owner, Refusal, Token, WaiterId, WakeTarget, WallMs, Write,
+    Act, Cause, ClientId, Core, Counter, Decider, Due, Event, Hint, Key, Keyspace, Kind, Look,
+    Mode, Notice, Notices, Now, Outcome, Owner, Refusal, Token, WaiterId, WakeTarget, WallMs,
+    Write,
 };
 
 /// ACQUIRE, by the shortest way.
@@ -36,8 +37,7 @@ pub fn release(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>) -> Result
 
 /// Nothing is due, was heard or is half done, nobody gets events, and no slot is on its way.
 fn is_quiet(core: &Core, ks: &dyn Keyspace) -> bool {
-    let is_busy = core.has_due() || core.any_half_done() || core.any_to_let_go();
-    !is_busy && !core.rules.emits_events && !ks.in_cluster()
+    !Due::any_now(core) && !core.rules.emits_events && !ks.in_cluster()
 }
 
 /// Takes a free lock of which nothing is known, and which has no counter. `None`: it is none, or

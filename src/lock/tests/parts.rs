@@ -25,7 +25,7 @@ fn hash(fields: &[(&str, &str)]) -> Fields {
 #[test]
 fn a_core_that_knows_nothing_is_to_be_woken_for_nothing() {
     let core = Core::default();
-    assert!(core.is_idle() && !core.has_due() && !core.is_any_away());
+    assert!(core.is_idle() && !core.has_due() && core.away.is_empty());
     assert!(!core.is_watching() && !core.has_places());
     assert_eq!(
         (core.next_end(), core.next_turn(), core.next_timeout()),

@@ -2,7 +2,7 @@
 
 use super::shell::{answers, by, events, key, Shell};
 use crate::lock::memory::Value;
-use crate::lock::{end_few, ClientId, Event, Gate, Notice, Occasion, Outcome};
+use crate::lock::{end_few, Cause, ClientId, Due, Event, Gate, Notice, Occasion, Outcome};
 
 /// Somebody holds so many locks, each by a connection of its own.
 fn held(count: usize, watched: bool) -> Shell {
@@ -80,6 +80,44 @@ fn long_work_is_done_in_slices() {
     s.tick();
     assert_eq!(s.events().len(), 72);
     assert!(s.core.is_idle());
+}
+
+/// Each class has more to do than a piece, and a piece takes longer than a turn may. All are done in
+/// as many turns as the largest would take alone.
+#[test]
+fn no_class_of_what_is_due_waits_for_another_to_be_done() {
+    const MANY: usize = 100;
+    let mut s = Shell::new();
+    for number in 0..MANY {
+        s.get(by("a").on(&format!("waits-{number}")).lease(60_000));
+        s.wait(by("b").on(&format!("waits-{number}")).block(1000));
+        s.get(by("c").on(&format!("heard-{number}")).lease(60_000));
+        s.get(by("d").on(&format!("ends-{number}")).lease(1000));
+        s.get(
+            by("e")
+                .on(&format!("renewed-{number}"))
+                .lease(3000)
+                .watched(),
+        );
+    }
+    s.pass(1500);
+    for number in 0..MANY {
+        s.changed(&key(0, &format!("heard-{number}")), Cause::Unknown);
+    }
+    let classes = [Due::TimesOut, Due::Renewals, Due::Ends];
+    let begun = classes.map(|due| due.next(&s.core));
+    assert!(begun.iter().all(Option::is_some));
+    s.piece_us = 10_000;
+    let turns = MANY.div_ceil(32);
+    for turn in 1..=turns {
+        s.tick();
+        let waiting = MANY.saturating_sub(32 * turn);
+        assert_eq!(s.core.waiting(), waiting);
+        assert_eq!(s.core.locks.due(s.now, MANY).len(), waiting);
+        assert_eq!(s.core.watchdogs.due(s.now, MANY).len(), waiting);
+        assert_eq!(s.core.has_due(), waiting > 0);
+    }
+    assert!(!Due::any_now(&s.core));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The queue: who is granted, in what order, and how else a wait ends.
 
 use super::shell::{by, key, Shell};
-use crate::lock::{Outcome, Refusal, Token, Verdict};
+use crate::lock::{Due, Outcome, Refusal, Token, Verdict};
 
 fn held(owner: &str) -> Outcome {
     Outcome::Refused(Refusal::Held {
@@ -246,7 +246,7 @@ fn a_waiter_whose_connection_has_closed_is_not_granted_before_it_has_left() {
     let d = s.wait(by("d"));
     assert!(crate::lock::disconnected(&mut s.core, b));
     assert!(!crate::lock::disconnected(&mut s.core, d));
-    assert!(s.core.has_due() && s.core.any_to_let_go());
+    assert!(s.core.has_due() && Due::any_now(&s.core));
     assert_eq!(s.core.waiting(), 3);
     s.release("a").unwrap();
     assert_eq!(s.answers(), [(c, granted(&s, "c"))]);
@@ -266,7 +266,7 @@ fn very_many_whose_connections_have_closed_leave_in_slices() {
     assert_eq!(s.core.waiting(), 68);
     s.tick();
     assert_eq!(s.core.waiting(), 0);
-    assert!(!s.core.any_to_let_go());
+    assert!(!Due::any_now(&s.core));
 }
 
 #[test]

@@ -1,17 +1,13 @@
 //! When there is something to do next, and the timer armed for it.
 
 use super::gate;
-use crate::lock::{Core, Gate, Now, ROUND_MS};
+use crate::lock::{Core, Due, Gate, Now, When};
 use crate::server::shell::ServerShell;
 use crate::server::state::clock;
 use crate::server::sys::Ctx;
 
 /// While the gate is shut and something is due, look again after so many ms.
 const GATE_POLL_MS: i64 = 10;
-
-/// A key whose slot migrates to another node is looked at after so many ms: it
-/// may come back.
-const AWAY_POLL_MS: i64 = 100;
 
 /// With nobody waiting for so long, events of the loop are let go.
 pub const IDLE_MS: i64 = 1000;
@@ -48,58 +44,63 @@ pub fn mend(shell: &ServerShell, ctx: Ctx<'_>) {
 }
 
 /// In how many ms the timer has something to do. `overdue`: when to look again at
-/// what is due already.
+/// what is due already, and may have to wait for the gate.
 fn next_ms(shell: &ServerShell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
     let again = |ms: i64| if ms > 0 { ms } else { overdue() };
-    let known = shell.core.ask(|core| {
-        let moments = (core.next_end(), core.next_over());
-        let again = [core.next_turn(), core.next_inquiry()];
-        let half_done = core.any_half_done();
-        let still = (core.is_any_away(), core.any_to_let_go(), half_done);
-        (moments, again, core.is_watching(), still)
+    let classes = shell
+        .core
+        .ask(|core| Due::ORDER.map(|due| (due, due.next(core))));
+    // Redis 7.0 has no event for a key that is overwritten.
+    let is_meant = |due| due != Due::Rounds || !shell.subscriptions.overwrites.get();
+    let of_core = classes.into_iter().flatten().filter_map(|(due, next)| {
+        let ms = ms_until(next.filter(|_| is_meant(due))?, now);
+        Some(if due.needs_gate() {
+            again(ms)
+        } else {
+            ms.max(1)
+        })
     });
-    let ((end, timeout), [turn, inquiry], watching, (away, let_go, half_done)) =
-        known.unwrap_or_default();
-    let all = [
-        end.map(|at| again(at.since(now.wall_ms()))),
-        turn.map(|at| again(at.ms_from(now.mono))),
-        inquiry.map(|at| again(at.ms_from(now.mono))),
-        timeout.map(|at| at.ms_from(now.mono)),
+    let others = [
         shell.has_notes().then(&overdue),
-        // Redis 7.0 has no event for a key that is overwritten.
-        (watching && !shell.subscriptions.overwrites.get()).then_some(ROUND_MS),
-        away.then_some(AWAY_POLL_MS),
         shell.subscriptions.turns.get().then_some(IDLE_MS),
         (shell.clients.any_closing() || shell.outbox.has_lines()).then_some(1),
-        let_go.then_some(1),
-        half_done.then(&overdue),
         shell.recovery.next_ms().map(again),
     ];
-    all.into_iter().flatten().min()
+    of_core.chain(others.into_iter().flatten()).min()
+}
+
+fn ms_until(when: When, now: Now) -> i64 {
+    match when {
+        When::Now => 0,
+        When::At(at) => at.ms_from(now.mono),
+        When::AtWall(at) => at.since(now.wall_ms()),
+        When::Within(ms) => ms,
+    }
 }
 
 /// Arms the timer after a command; costs little when it is armed early enough. Whether
 /// there are watchdog holds.
 pub fn arm_after_command(shell: &ServerShell, ctx: Ctx<'_>) -> bool {
     let known = shell.core.ask(|core| {
-        let end = core.next_end().filter(|at| !shell.alarm.fires_by(*at));
-        let waits = [core.next_over(), core.next_turn(), core.next_inquiry()];
-        let due = core.has_due() || core.any_half_done() || core.any_to_let_go();
-        (end, waits, due, core.is_watching())
+        let is_news = |when: &When| match when {
+            When::Now | When::At(_) => true,
+            When::AtWall(at) => !shell.alarm.fires_by(*at),
+            When::Within(_) => false,
+        };
+        let next = Due::ORDER.map(|due| due.next(core).filter(is_news));
+        (next, core.is_watching())
     });
-    let Some((end, waits, due, watching)) = known else {
+    let Some((next, watching)) = known else {
         return false;
     };
-    if due {
+    if next.contains(&Some(When::Now)) {
         shell.alarm.arm_now(ctx);
     }
-    if end.is_some() || waits != [None; 3] {
+    let later = next.into_iter().flatten();
+    let mut later = later.filter(|when| *when != When::Now).peekable();
+    if later.peek().is_some() {
         let now = clock::now();
-        let end = end.map(|at| at.since(now.wall_ms()));
-        let waits = waits.into_iter().flatten();
-        for ms in end.into_iter().chain(waits.map(|at| at.ms_from(now.mono))) {
-            shell.alarm.arm(ctx, now, ms);
-        }
+        later.for_each(|when| shell.alarm.arm(ctx, now, ms_until(when, now)));
     }
     watching
 }

@@ -15,7 +15,9 @@ use super::shell::{at, mode};
 use super::world::{Got, World};
 use crate::lock::memory::Value;
 use crate::lock::table::Entry;
-use crate::lock::{Event, Key, MonoUs, NoPermits, Notice, Notices, Outcome, Refusal, WaiterId};
+use crate::lock::{
+    Due, Event, Key, MonoUs, NoPermits, Notice, Notices, Outcome, Refusal, WaiterId, When,
+};
 
 /// The core's tokens by the model's.
 #[derive(Clone, Default)]
@@ -56,6 +58,9 @@ impl Tokens {
 }
 
 pub fn compare(world: &mut World, told: &Notices) {
+    let core = &world.shell.core;
+    let is_now = |due: &Due| due.next(core) == Some(When::Now);
+    assert_eq!(Due::any_now(core), Due::ORDER.iter().any(is_now));
     let mut tokens = std::mem::take(&mut world.tokens);
     same_answers(world, &mut tokens, told);
     same_losses(world, told);

@@ -6,7 +6,7 @@ mod nested;
 
 use super::shell::{by, key, Request, Shell};
 use crate::lock::memory::{lease_key, Fields, Value};
-use crate::lock::{Cause, ClientId, Key, Mode, Note, Notice, Reason, Renewal, WallMs};
+use crate::lock::{Cause, ClientId, Due, Key, Mode, Note, Notice, Reason, Renewal, WallMs};
 
 const MANY: usize = 600;
 
@@ -57,7 +57,7 @@ fn lease_keys(s: &Shell) -> usize {
 /// What follows comes in pieces, until nothing of it is left.
 fn end_in_pieces(s: &mut Shell, mut each: impl FnMut(&mut Shell, &[Notice])) {
     let mut turns = 0;
-    while s.core.any_ending() || !s.notes.is_empty() || s.core.has_due() || s.core.any_to_let_go() {
+    while !s.notes.is_empty() || Due::any_now(&s.core) {
         let before = lease_keys(s);
         s.tick();
         let told = std::mem::take(&mut s.told);

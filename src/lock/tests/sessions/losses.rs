@@ -189,7 +189,7 @@ fn a_demotion_tells_of_holds_in_slices_and_what_a_request_comes_to_is_told_then(
         .is_ok_and(|v| v == Verdict::Refused));
     assert_eq!(said(&mut s), [format!("1: lost {key} Demoted")]);
     told.push(format!("1: lost {key} Demoted"));
-    while s.core.any_to_let_go() {
+    while lets_go(&s) {
         s.lapse();
         told.extend(said(&mut s));
     }

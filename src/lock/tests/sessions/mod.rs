@@ -7,7 +7,7 @@ mod waits;
 
 use super::shell::*;
 use crate::lock::{self, Cause, ClientId, Loss, Mode, Note, Notice, Outcome, Reason, Refusal};
-use crate::lock::{Ended, Renewal, Slot, Verdict};
+use crate::lock::{Due, Ended, Renewal, Slot, Verdict};
 
 /// Connections, beside those that each request has for its own.
 const ONE: u64 = 1_000_001;
@@ -15,6 +15,12 @@ const OTHER: u64 = 1_000_002;
 
 fn client(number: u64) -> ClientId {
     ClientId::new(number).unwrap()
+}
+
+/// Whether requests are to be sent away, or what is known of some keys is void.
+fn lets_go(s: &Shell) -> bool {
+    let mut of = [Due::SentAway, Due::Void].into_iter();
+    of.any(|due| due.next(&s.core).is_some())
 }
 
 /// What connections were told since somebody last asked, each with its number from 1.

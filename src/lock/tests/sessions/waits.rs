@@ -154,7 +154,7 @@ fn a_demotion_sends_all_away_in_slices_each_once() {
     s.lapse();
     let first = said(&mut s).len();
     assert!((100..1000).contains(&first), "{first}");
-    while s.core.any_to_let_go() {
+    while lets_go(&s) {
         s.lapse();
     }
     assert_eq!(first + said(&mut s).len(), 1000);

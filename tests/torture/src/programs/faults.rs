@@ -111,8 +111,9 @@ impl Faults {
         }
     }
 
-    fn later(&mut self, end: End, ms: u64, fault: Fault) {
+    fn later(&mut self, end: End, ms: u64, mut fault: Fault) {
         let due = Instant::now() + Duration::from_millis(ms);
+        fault.end = fault.begin + ms * 1000;
         self.under_way.push(UnderWay { due, end, fault });
     }
 
@@ -262,7 +263,11 @@ impl Faults {
             End::Bury(at) => self.drivers[at].proxy.bury(),
             End::Nothing => (),
         }
-        one.fault.end = now_us();
+        one.fault.end = match one.end {
+            // The proxy ends it on time, however late that is written down.
+            End::Nothing => now_us().min(one.fault.end),
+            _ => now_us(),
+        };
         self.book.write(&Record::Fault(one.fault));
         Ok(())
     }
