@@ -2,7 +2,7 @@
 
 use super::shell::{by, key, Request, Shell};
 use crate::lock::memory::Value;
-use crate::lock::{Event, Mode, NoPermits, Pool, Refusal, Verdict};
+use crate::lock::{Event, Mode, NoPermits, Outcome, Pool, Refusal, Verdict};
 
 fn pool(shell: &Shell) -> Option<Pool> {
     shell.core.pool_of(&mut shell.ks.clone(), &key(0, "k"))
@@ -109,6 +109,42 @@ fn a_deadlock_that_shows_only_when_the_first_has_left_is_told_then() {
     assert!(shell.core.queues.get(first).is_none());
     assert!(shell.core.queues.get(all).is_some());
     assert!(shell.core.queues.get(hoards).is_none(), "it got DEADLOCK");
+}
+
+#[test]
+fn who_has_another_number_than_it_asks_for_with_once_is_told_that_and_of_no_deadlock() {
+    let mut shell = Shell::new();
+    shell.get(by("a").permits(2, 2));
+    shell.wait(one("b"));
+    shell.wait(by("c").permits(2, 2));
+    let other = shell.wait(by("b").permits(2, 2).once());
+    let all = shell.release_as(&key(0, "k"), "a", Mode::Permits, true);
+    assert_eq!(all, Ok(0));
+    let answers = shell.answers();
+    let told = answers.iter().find(|(id, _)| *id == other);
+    let Some((_, Outcome::Refused(Refusal::Permits { why, .. }))) = told else {
+        panic!("{told:?}");
+    };
+    assert!(matches!(why, NoPermits::OtherShare { .. }), "{why:?}");
+}
+
+#[test]
+fn who_has_what_it_asks_for_with_once_keeps_nobody_back() {
+    let mut shell = Shell::new();
+    shell.get(by("a").permits(2, 2));
+    shell.get(one("b").on("m"));
+    let first = shell.wait(by("c").permits(2, 2));
+    let again = shell.wait(one("b").once());
+    // The lock that it holds comes to the name for which it waits.
+    let moved = shell.ks.keys.remove(&key(0, "m")).unwrap();
+    shell.ks.keys.insert(key(0, "k"), moved);
+    shell.renamed(&key(0, "m"), &key(0, "k"));
+    shell.read_notes();
+    let answers = shell.answers();
+    let granted = |(id, told): &(_, _)| *id == again && matches!(told, Outcome::Granted(_));
+    assert!(answers.iter().any(granted), "{answers:?}");
+    assert!(shell.core.queues.get(first).is_some());
+    assert_eq!(out(&shell), 1);
 }
 
 #[test]
