@@ -94,12 +94,13 @@ impl World {
             self.model.settle();
             self.unread = false;
         }
-        if !self.shell.core.rules.observes_all && !self.unread {
+        if !self.shell.core.rules.observes_all && self.slot_stays() {
             self.look_at_all_keys();
         }
     }
 
-    /// The model knows at once what rlock finds out by a look.
+    /// The model knows at once what rlock finds out by a look. Not before a late timer: the
+    /// look would do what is due, and renew what nothing is compared with yet.
     fn look_at_all_keys(&mut self) {
         for key in self.shell.core.locks.keys() {
             let note = Note::Changed(key, Cause::Unknown);
