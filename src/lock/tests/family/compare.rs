@@ -298,9 +298,14 @@ fn same_tokens(world: &mut World, tokens: &mut Tokens) {
         let got = shell.core.hold_of(shell.now, &key, owner.as_bytes(), mode);
         match (got.token, model.tokens.get(&(place, owner))) {
             (None, None) => {}
-            // It may have gone and come again unheard.
+            // It may have gone and come again unheard: then no token fits it, and whoever
+            // was granted the one before has nothing to lose.
             (None, Some(_)) if !shell.core.rules.observes_all => {
                 model.tokens.remove(&(place, owner));
+                model.given.remove(&(place, owner, hold.mode));
+                for grant in &mut model.grants {
+                    grant.holds.retain(|id| *id != hold.id);
+                }
             }
             (Some(got), Some(token)) => tokens.check(*token, got.0),
             (got, expected) => panic!("{owner} on {place:?} has {got:?}, not {expected:?}"),
