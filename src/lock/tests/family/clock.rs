@@ -2,7 +2,9 @@
 
 use super::compare_sessions::closed;
 use super::model::Hold;
+use super::others::Fields;
 use super::world::World;
+use crate::lock;
 
 impl World {
     pub fn let_pass(&mut self, us: i64, cycle: bool, fires: bool) {
@@ -31,9 +33,31 @@ impl World {
             // What ran out stays so: nothing comes back to life.
             self.shell.expire_cycle(&self.places);
             self.shell.read_notes();
-            self.pass(ms * 1000, 0);
+            if !self.come_back(ms) {
+                self.pass(ms * 1000, 0);
+            }
             self.tick();
         }
+    }
+
+    /// Left out: permits that are over by what their fields say, and would not be by a clock
+    /// set back. Of an owner that rlock has forgotten (it was a replica) it ends them when it
+    /// looks at the lock, and nobody has.
+    fn come_back(&self, ms: i64) -> bool {
+        let now = self.model.now_ms();
+        let comes_back = |holder: &lock::Holder| {
+            let ends = holder.lease.end();
+            ends.is_some_and(|at| at.0 < now && at.0 >= now + ms)
+        };
+        let fields = self.places.iter().filter_map(|at| self.shell.fields(*at));
+        let mut pools = fields.filter(|fields: &&Fields| {
+            let kind = lock::kind::look(*fields, &[], None).kind;
+            matches!(kind, lock::Kind::Permits(_))
+        });
+        pools.any(|fields| {
+            let holders = lock::kind::holders(fields, None, usize::MAX);
+            holders.iter().any(comes_back)
+        })
     }
 
     pub fn read(&mut self) {
