@@ -6,6 +6,7 @@ use super::shell::at;
 use super::world::World;
 use crate::lock;
 use crate::lock::ask::Once;
+use crate::lock::table::Entry;
 
 impl World {
     pub fn change(&mut self, what: Other) {
@@ -170,7 +171,7 @@ impl World {
         if mode == Mode::Read && self.waits_to_write(place, owner) {
             return false;
         }
-        if self.is_late() && self.waited_with_once(place, owner) {
+        if self.is_late() && (self.waited_with_once(place, owner) || self.is_unseen(place)) {
             return false;
         }
         let there = self.shell.fields(place);
@@ -196,6 +197,13 @@ impl World {
         let key = at(place);
         let mut waiting = self.shell.core.queues.waiting(&key);
         waiting.any(|w| *w.want.owner == *owner.as_bytes() && w.want.once == Once::IsTheSame)
+    }
+
+    /// A lock that rlock knows yet, and hears nothing of: where another one is found in its
+    /// place, it cannot tell whether that one's lease has run out before.
+    fn is_unseen(&self, place: Place) -> bool {
+        let known = self.shell.core.locks.get(&at(place));
+        !self.shell.core.rules.observes_all && known.is_some_and(Entry::is_held)
     }
 
     /// Left out: whether such a one keeps others back is judged when rlock hears of it.
