@@ -67,7 +67,7 @@ pub const FLOORS: &[&[&str]] = &[
     ],
     // The core as one, and questions to it.
     &[
-        "lock::core", "lock::head", "lock::modes", "lock::leaving", "lock::grant::kind",
+        "lock::core", "lock::agenda", "lock::head", "lock::modes", "lock::leaving", "lock::grant::kind",
         "lock::deadlock::graph", "lock::deadlock::search", "lock::deadlock::cycles",
         "lock::deadlock::pass", "lock::deadlock::permits",
     ],
