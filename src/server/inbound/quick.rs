@@ -6,12 +6,11 @@
 
 use super::watching;
 use crate::config;
-use crate::lock::{self, Ask, Decider, Ended, Mode, Notice, Once, Share};
-use crate::server::outbound::notices;
+use crate::lock::{self, Ask, Core, Decider, Ended, Mode, Notice, Notices, Once, Share};
 use crate::server::outbound::replication::{By, Replication};
 use crate::server::run::{self, schedule, Caller, ServerKeyspace};
 use crate::server::shell::ServerShell;
-use crate::server::sys::{Access, Ctx, FirstArgs, RawArgs};
+use crate::server::sys::{Ctx, FirstArgs, RawArgs};
 
 /// A call that may be of that kind.
 pub struct Quick<'a> {
@@ -90,31 +89,23 @@ impl<'a> Quick<'a> {
             given,
             first_key: None,
         };
-        let mut ks = ServerKeyspace::new(&caller, Access::Write);
-        let mut out = shell.core.spare.take();
-        let done = shell.core.change(|core| {
+        let decide = |core: &mut Core, ks: &mut ServerKeyspace<'_>, out: &mut Notices| {
             config::set_plain_rules(&mut core.rules)?;
             let now = run::now_for(core);
             if shell.alarm.is_overdue(now.wall_ms()) {
                 return None;
             }
-            run(&mut Decider {
-                core,
-                ks: &mut ks,
-                now,
-                out: &mut out,
-            })
-        });
-        drop(ks);
-        let is_handed_over = out
-            .iter()
-            .any(|notice| !matches!(notice, Notice::Wake { .. }));
-        let found = notices::send(&to, given, &mut out);
-        shell.core.spare.set(out);
+            let out = &mut *out;
+            let done = run(&mut Decider { core, ks, now, out })?;
+            let is_wake = |notice: &Notice| matches!(notice, Notice::Wake { .. });
+            Some((done, !out.iter().all(is_wake)))
+        };
+        let (done, found) = run::lend(&caller, decide)?;
+        let (done, is_handed_over) = done?;
         if is_handed_over || !found.is_empty() {
             run::attend(to, found);
             watching::after_command(shell, ctx);
         }
-        done.flatten()
+        Some(done)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::keyspace::{Caller, ServerKeyspace};
 use crate::config;
-use crate::lock::{self, Core, Decider, Now};
+use crate::lock::{self, Core, Decider, Notices, Now};
 use crate::server::outbound::notices::{self, ListenersFound};
 use crate::server::outbound::replication::Replication;
 use crate::server::state::clock;
@@ -21,18 +21,22 @@ pub fn decide<T>(
     run: impl FnOnce(&mut Decider<'_>) -> T,
 ) -> Option<(T, ListenersFound)> {
     let shell = caller.to.shell;
-    let mut ks = ServerKeyspace::new(caller, Access::Write);
-    let mut out = shell.core.spare.take();
-    let answer = shell.core.change(|core| {
+    lend(caller, |core, ks, out| {
         core.rules = config::rules(shell.emits_events(), shell.observes_all(), clock::age_ms);
         let now = if waits { clock::now() } else { now_for(core) };
-        run(&mut Decider {
-            core,
-            ks: &mut ks,
-            now,
-            out: &mut out,
-        })
-    })?;
+        run(&mut Decider { core, ks, now, out })
+    })
+}
+
+/// Lends the core and the keyspace, and then sends the notices. `None`: they are lent already.
+pub fn lend<T>(
+    caller: &Caller<'_>,
+    run: impl FnOnce(&mut Core, &mut ServerKeyspace<'_>, &mut Notices) -> T,
+) -> Option<(T, ListenersFound)> {
+    let shell = caller.to.shell;
+    let mut ks = ServerKeyspace::new(caller, Access::Write);
+    let mut out = shell.core.spare.take();
+    let answer = shell.core.change(|core| run(core, &mut ks, &mut out))?;
     drop(ks);
     let found = notices::send(&caller.to, caller.given, &mut out);
     // Room for very many is given back.

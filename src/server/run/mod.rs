@@ -7,5 +7,5 @@ mod keyspace;
 mod rights;
 pub mod schedule;
 
-pub use decide::{attend, decide, now_for};
+pub use decide::{attend, decide, lend, now_for};
 pub use keyspace::{Caller, ServerKeyspace};
