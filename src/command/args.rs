@@ -109,12 +109,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
 
     /// A lease, ms.
     pub fn lease(&mut self) -> Result<i64, Error> {
-        let given = self.next()?;
-        lease(given).ok_or_else(|| {
-            let given = shown(given);
-            let what = "the lease must be a whole number of ms from 1";
-            Error::new(format!("{what} to {MOST_MS}, got {given}"))
-        })
+        lease(self.next()?)
     }
 
     /// The token after IFTOKEN or FENCE.
@@ -291,14 +286,15 @@ fn is_plain(owner: &[u8]) -> bool {
     !is_long && owner != b"*" && owner != b"mode" && !owner.ends_with(b":write")
 }
 
-fn lease(given: &[u8]) -> Option<i64> {
-    whole(given).filter(|lease| (1..=MOST_MS).contains(lease))
+fn lease(given: &[u8]) -> Result<i64, Error> {
+    let what = "the lease must be a whole number of ms from 1";
+    number(given, 1, MOST_MS, what)
 }
 
 /// The key, the owner and the lease of a call that says no more than these.
 pub fn of_free<'a>(call: &Quick<'a>) -> Option<(&'a [u8], &'a [u8], i64)> {
     let [key, owner, given] = call.args()?;
-    is_plain(owner).then_some((key, owner, lease(given)?))
+    is_plain(owner).then_some((key, owner, lease(given).ok()?))
 }
 
 /// The key and the owner of a call that says no more than these.
