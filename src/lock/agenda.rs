@@ -114,7 +114,8 @@ impl Due {
         }
     }
 
-    /// Whether there is of any. Asked at each call that could go the short way, so it is written out.
+    /// Whether there is of any. Asked at each call that could go the short way, so it is written out:
+    /// `Heard` is due wherever `Leaves` is, and `WrittenEndings` wherever `Endings` is.
     pub fn any_now(core: &Core) -> bool {
         Self::Heard.is_now(core)
             || Self::Unread.is_now(core)

@@ -185,9 +185,9 @@ impl<O: Outside> Run<'_, '_, O> {
                 let keys = core.heard.next_void(&mut core.locks, &core.queues, BATCH);
                 keys.iter().for_each(|key| reconcile::attend(d, key));
             }),
-            Due::Endings => self.note(due, |d| {
+            Due::Endings | Due::WrittenEndings => self.note(due, |d| {
                 watchdog::tell_some(d, BATCH);
-                if !d.core.locks.is_ending_written() {
+                if due.needs_gate() || !d.core.locks.is_ending_written() {
                     reconcile::end_some(d, BATCH);
                 }
             }),
@@ -205,10 +205,6 @@ impl<O: Outside> Run<'_, '_, O> {
             Due::Heard => self.review(),
             Due::Renewals => self.renew(),
             Due::Ends => self.expire(),
-            Due::WrittenEndings => self.note(due, |d| {
-                watchdog::tell_some(d, BATCH);
-                reconcile::end_some(d, BATCH);
-            }),
             Due::Unread => self.read_on(),
             Due::Turns => self.look_at_turns(),
             Due::Inquiry => self.with.decide(deadlock::inquire),

@@ -34,7 +34,7 @@ impl Database {
     }
 
     /// More is to be known of a lock than a record keeps.
-    pub fn promote(&mut self, row: u32) {
+    fn promote(&mut self, row: u32) {
         let Some(record) = self.records.remove(row) else {
             return;
         };
@@ -44,7 +44,7 @@ impl Database {
     }
 
     /// The same, if it is by this name.
-    pub fn promote_any(&mut self, name: &[u8]) {
+    fn promote_any(&mut self, name: &[u8]) {
         if self.records.len() > 0 {
             let row = self.records.find(self.entries.hash(name), name);
             row.into_iter().for_each(|row| self.promote(row));
@@ -62,9 +62,10 @@ impl Database {
     }
 
     /// What is known of a key, to be changed.
-    pub fn entry_mut(&mut self, name: &[u8]) -> Option<&mut Entry> {
+    pub fn known(&mut self, name: &[u8]) -> Option<Parts<'_>> {
         self.promote_any(name);
-        self.entries.get_mut(name)
+        let entry = self.entries.get_mut(name)?;
+        Some((entry, &mut self.held, &mut self.leases))
     }
 
     /// The same; from now on there is something.

@@ -153,7 +153,7 @@ impl Locks {
     /// Changes what is known of a key of which something is.
     fn change<T>(&mut self, key: &Key, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {
         let table = self.tables.get_mut(key.db)?;
-        let entry = table.entry_mut(&key.name)?;
+        let (entry, ..) = table.known(&key.name)?;
         let was = entry.is_heard();
         let changed = change(entry);
         self.heard.change(&key.name, was, entry.is_heard());
@@ -161,7 +161,8 @@ impl Locks {
     }
 
     fn get_mut(&mut self, key: &Key) -> Option<&mut Entry> {
-        self.tables.get_mut(key.db)?.entry_mut(&key.name)
+        let (entry, ..) = self.tables.get_mut(key.db)?.known(&key.name)?;
+        Some(entry)
     }
 
     fn get_or_new(&mut self, key: &Key) -> &mut Entry {

@@ -52,31 +52,27 @@ impl Locks {
     /// A hold that was found has a token from now on, and is held since then, as far as is
     /// known.
     pub fn begin(&mut self, key: &Key, owner: &[u8], token: Token, now: WallUs) {
-        let Some(table) = self.tables.get_mut(key.db) else {
+        let table = self.tables.get_mut(key.db);
+        let Some((entry, held, _)) = table.and_then(|table| table.known(&key.name)) else {
             return;
         };
-        table.promote_any(&key.name);
-        let entry = table.entries.get_mut(&key.name);
-        let held = &mut table.held;
-        let begin = |hold: &mut Hold| {
+        entry.change_hold(owner, |hold| {
             if hold.begun.is_none() {
                 hold.begun = Some(Begun { token, since: now });
                 held.begins(Some(now));
             }
-        };
-        entry.and_then(|entry| entry.change_hold(owner, begin));
+        });
     }
 
     /// Takes away what is known of a plain hold.
     pub fn take_plain(&mut self, key: &Key) -> Option<Hold> {
         let table = self.tables.get_mut(key.db)?;
-        table.promote_any(&key.name);
-        let entry = table.entries.get_mut(&key.name)?;
+        let (entry, held, _) = table.known(&key.name)?;
         let was_heard = entry.is_heard();
         let hold = entry.plain.take()?;
         self.heard.change(&key.name, was_heard, entry.is_heard());
-        table.held.lock(true, entry.is_held());
-        table.held.ends(hold.since());
+        held.lock(true, entry.is_held());
+        held.ends(hold.since());
         self.over.extend(hold.since());
         Some(hold)
     }
