@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::address::Address;
 use super::counters::Counters;
-use super::table::Hold;
+use super::table::{Entry, Hold};
 use super::work::Work;
 use super::{head, leaving};
 use super::{
@@ -116,11 +116,39 @@ impl<'a> Decision<'a> {
         self.work.risen.insert((key.clone(), owner));
     }
 
+    /// An owner has lost holds of a key: its requests for the key wait like all others from
+    /// now on, and so for those ahead of them. What comes of it is judged as above.
+    pub(super) fn parted(&mut self, key: &Key, owner: &Owner) {
+        let queues = &self.core.queues;
+        let waits = !queues.line(key).queue.is_empty() && queues.first_of(owner, key).is_some();
+        if waits {
+            self.work.suspects.insert(owner.clone());
+        }
+    }
+
+    /// The same for all who hold the key, which are not many.
+    pub(super) fn all_parted(&mut self, key: &Key) {
+        if self.core.queues.line(key).queue.is_empty() {
+            return;
+        }
+        let holds = self.core.locks.get(key).into_iter().flat_map(Entry::holds);
+        let owners: Vec<Owner> = holds.map(|hold| hold.owner.clone()).collect();
+        for owner in owners {
+            self.parted(key, &owner);
+        }
+    }
+
     /// Frees a held lock and hands it on; the holds that ended with it, if watched.
     pub(super) fn free(&mut self, key: &Key, event: Event, target: WakeTarget) -> Vec<Hold> {
         self.write(key, Write::Delete);
         self.tell(key, event);
         self.left_free(key, target);
+        self.forget_holders(key)
+    }
+
+    /// Forgets who held the key; the holds that ended with it, if watched.
+    pub(super) fn forget_holders(&mut self, key: &Key) -> Vec<Hold> {
+        self.all_parted(key);
         self.core.locks.forget_holders(key)
     }
 

@@ -46,6 +46,7 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
         }
         return;
     }
+    d.all_parted(from);
     let holders = d.core.locks.take_holders(from);
     if let Some(whom) = holders.presumed {
         let found = holders.deadline.map(|at| (whom, at));
@@ -91,6 +92,10 @@ pub fn swapped(d: &mut Decision<'_>, one: i32, other: i32) {
     });
     let is_theirs = |key: &Key| key.db == one || key.db == other;
     watchdog::on_moved(d, is_theirs);
+    let waited_for = d.core.queues.keys().filter(|key| is_theirs(key));
+    for key in waited_for.cloned().collect::<Vec<Key>>() {
+        d.all_parted(&key);
+    }
     d.core.locks.swap(one, other);
     d.core.pools.rename(|key| Key {
         db: exchanged(key.db, one, other),

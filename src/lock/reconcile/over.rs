@@ -22,7 +22,7 @@ pub fn drop_holders(d: &mut Decision<'_>, key: &Key, reason: Reason) {
     if d.core.locks.are_many(key) {
         return end_many(d, key, None, (Why::Lost(reason), false));
     }
-    for hold in d.core.locks.forget_holders(key) {
+    for hold in d.forget_holders(key) {
         watchdog::on_lost(d, key, hold, reason);
     }
 }
@@ -107,7 +107,7 @@ pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool, over: &mut
     let shared = entry.shared().filter(|_| is_watched).cloned();
     d.look_later(key);
     if !was_held {
-        d.core.locks.forget_holders(key);
+        d.forget_holders(key);
         return;
     }
     if !is_watched {
@@ -151,6 +151,7 @@ fn is_any_late(d: &Decision<'_>, key: &Key) -> bool {
 
 /// The same where nobody is to be told but by an event: there can be very many.
 fn end_unwatched(d: &mut Decision<'_>, key: &Key, (cause, free): (Cause, bool), over: &mut Over) {
+    d.all_parted(key);
     let holders = d.core.locks.end_holders(key);
     let Some(shared) = holders.shared else {
         if let Some(event) = cause.event(holders.deadline, d.now) {

@@ -145,6 +145,7 @@ fn end_mode(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, look: &L
     if let Some(hold) = gone {
         watchdog::on_lost(d, key, hold, Reason::Deleted);
     }
+    d.parted(key, owner);
     // A writer that reads on lets other readers in.
     if mode == Mode::Write && modes(d.core, key, owner, look).has(Mode::Read) {
         d.write(key, Write::SetMode(Mode::Read));

@@ -100,6 +100,8 @@ pub fn give_up_only_held(with: &mut Decider<'_>, name: &[u8], ended: &Ended<'_>)
     };
     let next = match head::next(core, &key) {
         None => None,
+        // An owner that waits may wait for more from now on.
+        Some(_) if core.queues.owner(ended.owner).is_some() => return None,
         Some(Next::Waiter(id)) => Some((id, core.queues.get(id)?)),
         Some(Next::Subscribers) => return None,
     };

@@ -186,3 +186,34 @@ fn a_hold_that_is_over_is_no_use_to_its_own_owner_either() {
     // That k is free has not been heard. b waits for it behind d, and d for c.
     assert!(s.acquire(by("c").on("z").block(0)).is_err());
 }
+
+/// An owner that holds a key stands behind nobody who waits for it; without the hold it does.
+#[test]
+fn who_loses_a_hold_may_come_to_stand_behind_one_who_waits_for_another_of_its_holds() {
+    let ends: [fn(&mut Shell); 6] = [
+        |s| drop(s.release_on(&key(0, "k"), "c", false)),
+        |s| drop(s.release_many("k", "c")),
+        |s| drop(s.force_on(&key(0, "k"))),
+        |s| s.pass_and_tick(60),
+        |s| s.del(&key(0, "k")),
+        |s| s.rename(&key(0, "k"), &key(0, "elsewhere")),
+    ];
+    for (number, end) in ends.into_iter().enumerate() {
+        let mut s = Shell::new();
+        s.get(by("b").on("r").read());
+        s.get(by("c").on("j"));
+        s.get(by("c").on("k").lease(50));
+        let first = s.wait(by("a").on("j k"));
+        let last = s.wait(by("c").on("k r"));
+        s.told.clear();
+        end(&mut s);
+        s.read_notes();
+        let refused = |(_, outcome): &&(WaiterId, Outcome)| matches!(outcome, Outcome::Refused(_));
+        let answers = s.answers();
+        let refused: Vec<_> = answers.iter().filter(refused).map(|(id, _)| *id).collect();
+        assert_eq!((number, refused), (number, vec![]));
+        s.release_as(&key(0, "r"), "b", Mode::Read, false).unwrap();
+        assert!(s.core.queues.get(last).is_none(), "{number}");
+        assert!(s.core.queues.get(first).is_some(), "{number}");
+    }
+}

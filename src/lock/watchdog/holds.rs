@@ -250,6 +250,7 @@ pub fn unbind(core: &mut Core, key: &Key, hold: Hold) -> Unbound {
 /// A hold is lost: those to whom it was bound have to know.
 pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: Hold, reason: Reason) {
     let owner = hold.owner.clone();
+    d.parted(key, &owner);
     let lost = unbind(d.core, key, hold);
     tell(d, key, &owner, lost, Why::lost(reason));
 }
@@ -258,6 +259,7 @@ pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: Hold, reason: Reason) {
 /// its own is among those.
 pub fn on_forced(d: &mut Decision<'_>, key: &Key, hold: Hold, by: Option<ClientId>) {
     let owner = hold.owner.clone();
+    d.parted(key, &owner);
     let lost = unbind(d.core, key, hold);
     let why = Why {
         by,
@@ -291,6 +293,7 @@ pub fn on_over(core: &mut Core, out: &mut Notices, key: &Key, hold: Hold, by: Op
 
 /// The owner's holds in this mode are lost, others of its are not.
 pub fn on_lost_in(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, reason: Reason) {
+    d.parted(key, owner);
     let lost = unbind_some(d.core, key, owner, |watch, changed| {
         watch.drop_all(mode, changed);
     });

@@ -2,7 +2,7 @@
 //! rlock. Each is to be called only where it has an effect; what is due then
 //! happens when rlock hears of it, with [`Model::settle`].
 
-use super::{Event, Kind, Limit, Mode, Model, Owner, Place, Reason, Slot, NEVER};
+use super::{Event, Hold, Kind, Limit, Mode, Model, Owner, Place, Reason, Slot, NEVER};
 
 /// The limit by which others take permits of a free lock.
 pub const FOUND_LIMIT: usize = 2;
@@ -43,7 +43,9 @@ impl Model {
         if ends == NEVER && slot.kind != Kind::Text && !slot.known {
             let kind = std::mem::replace(&mut slot.kind, Kind::Text);
             let holds = self.holds.extract_if(.., |hold| hold.place == place);
-            self.aside.insert(place, (kind, holds.collect()));
+            let holds: Vec<Hold> = holds.collect();
+            holds.iter().for_each(|hold| self.parted(hold));
+            self.aside.insert(place, (kind, holds));
         } else if let Some((kind, holds)) = self.aside.remove(&place) {
             slot.kind = kind;
             self.holds.extend(holds);
@@ -93,6 +95,9 @@ impl Model {
         }
         if let Some(left) = self.left.remove(&from) {
             *self.left.entry(to).or_default() += left;
+        }
+        for hold in self.holds.clone().iter().filter(|hold| hold.place == from) {
+            self.parted(hold);
         }
         for hold in self.holds.iter_mut().filter(|hold| hold.place == from) {
             hold.place = to;

@@ -255,7 +255,7 @@ pub struct Model {
     pub losses: Vec<Loss>,
     /// Connections that hear nothing.
     pub deaf: BTreeSet<Client>,
-    /// Owners that came to hold something in this step, or lost a request: their
+    /// Owners that came to hold something in this step, or lost a hold or a request: their
     /// other requests are looked at again.
     judged: BTreeSet<Owner>,
     pub arrivals: usize,
@@ -330,7 +330,16 @@ impl Model {
             if hold.mode == Mode::Read {
                 self.leases.remove(&(hold.place, hold.owner, left + 1));
             }
+            self.parted(&hold);
             self.tidy(hold.place);
+        }
+    }
+
+    /// Its owner's requests for the key wait for those ahead of them from now on.
+    fn parted(&mut self, hold: &Hold) {
+        let waits = |w: &Waiter| w.ask.owner == hold.owner && w.ask.keys.contains(&hold.place);
+        if self.queue.iter().any(waits) {
+            self.judged.insert(hold.owner);
         }
     }
 
@@ -341,6 +350,7 @@ impl Model {
         self.holds.retain(|hold| !which(hold));
         self.tell_losses(&gone, &[reason]);
         for hold in gone {
+            self.parted(&hold);
             self.tidy(hold.place);
         }
     }
