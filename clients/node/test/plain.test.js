@@ -214,32 +214,6 @@ forEach('a hold outlives its connections', async (t, open) => {
   assert.equal(await server.say('EXISTS', 'a', 'b'), 0);
 });
 
-forEach('a server that loses the library again and again loses nothing', async (t, open) => {
-  const server = await plain(t);
-  const locks = open(server.port);
-  const hold = await locks.acquire('a', { lease: 3000 });
-  const end = performance.now() + 4000;
-  const flush = async () => {
-    while (performance.now() < end) {
-      await server.say('FUNCTION', 'FLUSH');
-      await sleep(3);
-    }
-  };
-  let inside = 0;
-  const work = async () => {
-    while (performance.now() < end) {
-      await locks.using('b', { wait: 20_000 }, async () => {
-        assert.equal(++inside, 1);
-        await sleep(1);
-        inside -= 1;
-      });
-    }
-  };
-  await Promise.all([flush(), ...Array.from({ length: 5 }, work)]);
-  assert.equal(hold.lost, null);
-  await hold.release();
-});
-
 forEach('a lost reply of a grant is asked for again, and is one hold', async (t, open) => {
   const server = await plain(t);
   const proxy = await Proxy.start(t, server.port);
@@ -264,6 +238,33 @@ forEach('each hold of a job has an owner of its own', async (t, open) => {
 
 const RIGHTS = ['on', '>secret', '~*', '&*', '+@all'];
 const ANN = { client: { 'node-redis': { username: 'ann', password: 'secret' }, ioredis: { username: 'ann', password: 'secret' } } };
+
+for (const what of ['FUNCTION', 'SCRIPT']) forEach(`a server that loses the library again and again loses nothing: ${what}`, async (t, open) => {
+  const server = await plain(t);
+  await server.say('ACL', 'SETUSER', 'ann', ...RIGHTS, ...(what === 'SCRIPT' ? ['-function', '-fcall', '-fcall_ro'] : []));
+  const locks = open(server.port, ANN);
+  const hold = await locks.acquire('a', { lease: 3000 });
+  const end = performance.now() + 4000;
+  const flush = async () => {
+    while (performance.now() < end) {
+      await server.say(what, 'FLUSH');
+      await sleep(3);
+    }
+  };
+  let inside = 0;
+  const work = async () => {
+    while (performance.now() < end) {
+      await locks.using('b', { wait: 20_000 }, async () => {
+        assert.equal(++inside, 1);
+        await sleep(1);
+        inside -= 1;
+      });
+    }
+  };
+  await Promise.all([flush(), ...Array.from({ length: 5 }, work)]);
+  assert.equal(hold.lost, null);
+  await hold.release();
+});
 
 forEach('by scripts, where functions may not be used', async (t, open) => {
   const server = await Server.plain(t);
