@@ -214,18 +214,14 @@ pub fn rules(emits_events: bool, observes_all: bool, age_ms: impl FnOnce() -> i6
     }
 }
 
-/// The same where all of them that concern a free lock are as they are by default, nobody gets events
+/// The same where those that concern a free lock are as they are by default, nobody gets events
 /// and nothing is observed. `None`: they are not.
-pub fn set_plain_rules(rules: &mut Rules) -> Option<()> {
-    let clock = FENCING.lock();
-    let clock = clock.is_ok_and(|setting| *setting == Fencing::clock);
-    if !clock || GRANT_AFTER.get() > 0 {
+pub fn plain_rules() -> Option<Rules> {
+    if GRANT_AFTER.get() > 0 {
         return None;
     }
-    rules.counts = false;
-    rules.grants_in = None;
-    rules.emits_events = false;
-    Some(())
+    let rules = rules(false, false, || 0);
+    (!rules.counts).then_some(rules)
 }
 
 /// What a setting can be set to.

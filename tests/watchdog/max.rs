@@ -1,7 +1,7 @@
 //! `rlock.watchdog-max` bounds how long a connection that is open, with an
 //! application that is stuck, can keep a lock.
 
-use crate::support::{ends_from, now_ms, pass, Ask, Bound, Listener, Server, Waiter};
+use crate::support::{ends_from, eventually, now_ms, pass, Ask, Bound, Listener, Server, Waiter};
 
 const MAX: i64 = 4000;
 
@@ -62,6 +62,25 @@ fn a_renewal_by_the_holder_gives_it_all_the_time_again() {
     next.token();
     assert!(now_ms() >= renewed + MAX, "too early");
     assert!(held.client.is_closed());
+}
+
+#[test]
+fn it_is_the_bound_that_is_set_when_a_lock_is_handed_on() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut waiter = server.raw();
+    for release in ["RLOCK.RELEASE k a", "RLOCK.RELEASE k a ALL"] {
+        control.ok("CONFIG SET rlock.watchdog-max 0");
+        control.token("RLOCK.ACQUIRE k a 600000");
+        waiter.send("RLOCK.ACQUIRE k b 1000 BLOCK 0 WATCHDOG");
+        eventually("it waits", || control.counter("rlock_waiting") == 1);
+        control.ok("CONFIG SET rlock.watchdog-max 1000");
+        control.int(release);
+        crate::support::token(waiter.read());
+        eventually(release, || control.int("EXISTS k") == 0);
+        eventually("it is closed", || waiter.is_closed());
+        waiter = server.raw();
+    }
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl<'a> Quick<'a> {
             first_key: None,
         };
         let decide = |core: &mut Core, ks: &mut ServerKeyspace<'_>, out: &mut Notices| {
-            config::set_plain_rules(&mut core.rules)?;
+            core.rules = config::plain_rules()?;
             let now = run::now_for(core);
             if shell.alarm.is_overdue(now.wall_ms()) {
                 return None;
