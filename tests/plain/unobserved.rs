@@ -117,11 +117,23 @@ fn what_is_gone_is_forgotten_when_its_lease_would_have_ended() {
     assert_eq!(control.ask("RLOCK.ACQUIRE k b 1000"), redis::Value::Nil);
 }
 
+/// Hashes that an application makes, also such as read/write locks look like.
+const OTHERS: [&str; 5] = [
+    "apples 2",
+    "mode read",
+    "mode write",
+    "mode read x 1",
+    "mode read a 1",
+];
+
 #[test]
 fn what_an_application_puts_in_its_place_is_its_own() {
     let server = Server::start();
     let mut control = server.raw();
-    for gone in ["DEL k", "RENAME k elsewhere"] {
+    for (gone, hash) in OTHERS
+        .map(|hash| ["DEL k", "RENAME k elsewhere"].map(|gone| (gone, hash)))
+        .concat()
+    {
         for request in [
             "RLOCK.FORCE k",
             "RLOCK.INFO k",
@@ -133,13 +145,29 @@ fn what_an_application_puts_in_its_place_is_its_own() {
             "RLOCK.RELEASE k apples",
             "RLOCK.RENEW k apples 300",
         ] {
+            let why = format!("{request} after {gone}, HSET k {hash}");
             control.ok("FLUSHALL");
             control.token("RLOCK.ACQUIRE k a 600000");
-            control.succeed(&[gone, "HSET k apples 2"]);
-            assert_eq!(control.code(request), "WRONGTYPE", "{request} after {gone}");
-            assert_eq!(control.hash("k"), "apples=2", "{request} after {gone}");
-            assert_eq!(control.int("PTTL k"), -1, "{request} after {gone}");
+            control.succeed(&[gone, &format!("HSET k {hash}")]);
+            let before = control.ask("HGETALL k");
+            assert_eq!(control.code(request), "WRONGTYPE", "{why}");
+            assert_eq!(control.ask("HGETALL k"), before, "{why}");
+            assert_eq!(control.int("PTTL k"), -1, "{why}");
         }
+    }
+}
+
+#[test]
+fn it_stays_when_the_lease_would_have_ended() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for hash in OTHERS {
+        control.ok("FLUSHALL");
+        control.token("RLOCK.ACQUIRE k a 100");
+        control.succeed(&["DEL k", &format!("HSET k {hash}")]);
+        let before = control.ask("HGETALL k");
+        eventually("it is forgotten", || control.counter("rlock_held") == 0);
+        assert_eq!(control.ask("HGETALL k"), before, "{hash}");
     }
 }
 
