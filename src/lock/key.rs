@@ -5,6 +5,9 @@ use std::rc::Rc;
 /// An immutable byte string, shared: a key's name, any bytes.
 pub type Bytes = Rc<[u8]>;
 
+/// A longer name is not written over: its memory would be kept for one that may never come again.
+const MOST_SPARE: usize = 1024;
+
 /// What one decision needs a shared name for and no longer, as most do, the next one writes its own
 /// over: names of one use are often of one length.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +16,9 @@ pub struct Spare(Bytes);
 impl Spare {
     /// These bytes, shared.
     pub fn of(&mut self, bytes: &[u8]) -> Bytes {
+        if bytes.len() > MOST_SPARE {
+            return Bytes::from(bytes);
+        }
         match Rc::get_mut(&mut self.0) {
             Some(unused) if unused.len() == bytes.len() => unused.copy_from_slice(bytes),
             _ => self.0 = Bytes::from(bytes),

@@ -95,6 +95,17 @@ fn session(server: &Server, name: &str, words: &str) -> Session {
 }
 
 #[test]
+fn of_a_very_long_name() {
+    let (server, before) = server();
+    let mut client = server.raw();
+    let name = "n".repeat(20_000_000);
+    client.take(&name, "a");
+    client.release(&name, "a");
+    client.close();
+    is_given_back(&server, before);
+}
+
+#[test]
 fn of_a_mixed_load_when_all_is_flushed() {
     let (server, before) = server();
     let mut client = server.raw();
