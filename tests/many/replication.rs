@@ -59,7 +59,7 @@ fn the_aof_holds_plain_commands_all_keys_as_one(by: Way) {
         let end = new.iter().position(|name| name == "EXEC");
         assert_eq!(end, Some(new.len() - 1), "{what}: {new:?}");
         for name in &new[1..new.len() - 1] {
-            let plain = ["HSET", "PEXPIREAT", "DEL"];
+            let plain = ["RESTORE", "HSET", "PEXPIREAT", "DEL"];
             assert!(plain.contains(&name.as_str()), "{what}: {new:?}");
         }
     };

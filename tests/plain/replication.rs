@@ -86,8 +86,8 @@ fn a_replica_without_the_module_understands_all_of_it() {
         seen.push(words[1].to_uppercase());
     }
     seen.retain(|command| !["SELECT", "PING", "REPLCONF", "INFO"].contains(&command.as_str()));
-    let expected = "MULTI HSET PEXPIREAT EXEC MULTI HSET PEXPIREAT EXEC PEXPIREAT HSET \
-                    MULTI DEL PUBLISH EXEC MULTI HSET PEXPIREAT EXEC SET";
+    let expected =
+        "RESTORE MULTI HSET PEXPIREAT EXEC PEXPIREAT HSET MULTI DEL PUBLISH EXEC RESTORE SET";
     assert_eq!(seen.join(" "), expected);
     same_job(&mut [client, replica.raw()], "bob=1");
 }
@@ -132,7 +132,7 @@ fn the_aof_holds_plain_commands_each_decision_as_one() {
     for (request, expected) in [
         (
             "RLOCK.ACQUIRE job alice 60000",
-            ["HSET job alice 1; PEXPIREAT job DEADLINE"].as_slice(),
+            ["RESTORE job DEADLINE {alice: 1} REPLACE ABSTTL"].as_slice(),
         ),
         ("RLOCK.ACQUIRE job alice 1000", &["HSET job alice 2"]),
         (
@@ -154,13 +154,13 @@ fn the_aof_holds_plain_commands_each_decision_as_one() {
         ("RLOCK.RELEASE job alice ALL", &["DEL job"]),
         (
             "RLOCK.ACQUIRE job alice 60000",
-            &["HSET job alice 1; PEXPIREAT job DEADLINE"],
+            &["RESTORE job DEADLINE {alice: 1} REPLACE ABSTTL"],
         ),
         ("RLOCK.FORCE job", &["DEL job"]),
         ("RLOCK.FORCE job", &[]),
         (
             "RLOCK.ACQUIRE job alice 60000",
-            &["HSET job alice 1; PEXPIREAT job DEADLINE"],
+            &["RESTORE job DEADLINE {alice: 1} REPLACE ABSTTL"],
         ),
     ] {
         client.ask(request);
@@ -170,7 +170,7 @@ fn the_aof_holds_plain_commands_each_decision_as_one() {
     let mut waiter = Waiter::with(&server, "job bob 60000 BLOCK 0");
     client.int("RLOCK.RELEASE job alice");
     waiter.token();
-    let handed_over = ["HSET job bob 1; HDEL job alice; PEXPIREAT job DEADLINE"];
+    let handed_over = ["RESTORE job DEADLINE {bob: 1} REPLACE ABSTTL"];
     assert_eq!(since(&mut client), handed_over);
 
     // The server's own cycle would write the end of the lease by itself.
@@ -180,7 +180,47 @@ fn the_aof_holds_plain_commands_each_decision_as_one() {
     assert_eq!(since(&mut client), ["PEXPIREAT job DEADLINE"]);
     waiter.token();
     let granted = since(&mut client).join(" | ").replace("UNLINK", "DEL");
-    assert_eq!(granted, "DEL job; HSET job carol 1; PEXPIREAT job DEADLINE");
+    assert_eq!(
+        granted,
+        "DEL job; RESTORE job DEADLINE {carol: 1} REPLACE ABSTTL"
+    );
+}
+
+#[test]
+fn where_restore_is_renamed_away_other_commands_stand_for_it() {
+    let options = [&AOF[..], &["--rename-command", "RESTORE", ""]].concat();
+    let server = Server::start_with(&options);
+    let mut client = server.raw();
+    client.token("RLOCK.ACQUIRE job alice 600000");
+    let mut waiter = Waiter::with(&server, "job bob 600000 BLOCK 0");
+    client.int("RLOCK.RELEASE job alice");
+    waiter.token();
+    let names: Vec<Vec<String>> = decisions(&server)
+        .into_iter()
+        .map(|group| group.into_iter().map(|words| words[0].clone()).collect())
+        .collect();
+    assert_eq!(
+        names,
+        [vec!["HSET", "PEXPIREAT"], vec!["HSET", "HDEL", "PEXPIREAT"]]
+    );
+}
+
+/// Owners of such lengths have lengths of one and of two bytes in what is sent.
+#[test]
+fn a_replica_has_owners_of_each_length() {
+    let master = Server::start();
+    let replica = Server::start_replica_of(&master);
+    let mut both = [master.raw(), replica.raw()];
+    for length in [1, 63, 64, 65, 511, 512] {
+        let owner = "o".repeat(length);
+        both[0].take("job", &owner);
+        same_job(&mut both, &format!("{owner}=1"));
+        let mut waiter = Waiter::with(&master, "job bob 60000 BLOCK 0");
+        both[0].release("job", &owner);
+        waiter.token();
+        same_job(&mut both, "bob=1");
+        both[0].release("job", "bob");
+    }
 }
 
 #[test]
@@ -206,10 +246,7 @@ fn a_transaction_and_a_script_are_written_as_their_effects() {
         .collect();
     assert_eq!(
         commands,
-        [
-            vec!["HSET job", "PEXPIREAT job", "SET x"],
-            vec!["HSET job", "DEL job"]
-        ]
+        [vec!["RESTORE job", "SET x"], vec!["HSET job", "DEL job"]]
     );
 }
 
@@ -225,7 +262,7 @@ fn messages_go_to_replicas_and_not_into_the_aof() {
     same_job(&mut both, "");
     let words: Vec<Vec<String>> = decisions(&master).into_iter().flatten().collect();
     let commands: Vec<&str> = words.iter().map(|words| words[0].as_str()).collect();
-    assert_eq!(commands, ["HSET", "PEXPIREAT", "DEL"]);
+    assert_eq!(commands, ["RESTORE", "DEL"]);
 }
 
 /// Puts locks of several kinds, and gives what they look like.

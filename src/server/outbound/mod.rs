@@ -6,6 +6,7 @@ pub mod closes;
 mod fair_queue;
 pub mod messages;
 pub mod notices;
+mod payload;
 pub mod publish;
 pub mod reach;
 pub mod records;

@@ -47,8 +47,14 @@ impl Writer<'_, '_> {
             Some(other) => other.as_ref()?,
         };
         let open = open_to_take(self.keys, self.to, key)?;
-        set_field(open, self.to, &owner, holds)?;
-        expire_at(open, self.to, at)
+        if open.is_there() {
+            set_field(open, self.to, &owner, holds)?;
+            return expire_at(open, self.to, at);
+        }
+        open.set_field(&owner, Some(holds))?;
+        open.expire_at(at)?;
+        self.to.send_hash([&open.name, &owner, holds], None, at)?;
+        touched(open, self.to)
     }
 
     fn hand_over(self, key: &Key, [from, to]: [&[u8]; 2], at: WallMs) -> Option<bool> {
@@ -56,11 +62,9 @@ impl Writer<'_, '_> {
         let one = &self.to.shell.server.one;
         let open = self.keys.open(key).filter(|open| open.is(Type::Hash))?;
         open.replace_field(&from, &to, one)?;
-        self.to
-            .send(To::Everybody, c"HSET", [&open.name, &to, one], None)?;
-        self.to
-            .send(To::Everybody, c"HDEL", [&open.name, &from], None)?;
-        expire_at(open, self.to, at)
+        open.expire_at(at)?;
+        self.to.send_hash([&open.name, &to, one], Some(&from), at)?;
+        touched(open, self.to)
     }
 
     /// HSET, not HINCRBY: of a field with an end of its own the one takes it away, as the
