@@ -34,7 +34,6 @@ pub fn judge(known: Option<&Entry>, owner: &[u8], found: Look) -> Look {
     );
     let is_known = |entry: &Entry| match (found.kind, entry.plain()) {
         (Kind::Plain, Some(hold)) => found.as_known || (found.holds > 0 && *hold.owner == *owner),
-        (Kind::Plain, None) => entry.is_held(),
         _ => entry.shared().is_some(),
     };
     if !could_be || found.expires.is_some() || known.is_some_and(is_known) {

@@ -38,7 +38,7 @@ impl Database {
         let Some(record) = self.records.remove(row) else {
             return;
         };
-        let (name, entry) = (Bytes::from(record.name()), record.into_entry());
+        let (name, entry) = (Bytes::from(record.name()), record.to_entry());
         self.leases.change(&name, None, entry.deadline);
         self.entries.get_or_insert(&name, || entry);
     }

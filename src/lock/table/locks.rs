@@ -105,9 +105,10 @@ impl Locks {
     }
 
     pub fn by_name(&self, db: i32, name: &[u8]) -> Option<&Entry> {
-        match self.kept(db, name)? {
+        let table = self.tables.get(db)?;
+        match table.kept(name)? {
             Named::Entry(_, entry) => Some(entry),
-            Named::Record(_, record) => Some(record.entry()),
+            Named::Record(row, _) => table.records.entry(row),
         }
     }
 

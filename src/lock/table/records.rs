@@ -8,13 +8,14 @@ mod ends;
 mod record;
 mod rows;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
 use hashbrown::HashTable;
 
 use self::ends::Ends;
 pub use self::record::Record;
 use self::rows::Rows;
+use super::entry::Entry;
 use super::hold::Begun;
 use super::names::{number, PARTS, ROOM};
 use crate::lock::{ClientId, WallMs};
@@ -39,6 +40,8 @@ pub struct Records {
     ends: Ends,
     /// There was more than one for each part: the room of all goes with the last one.
     many: bool,
+    /// The rows of those that somebody has looked at.
+    seen: RefCell<Vec<u32>>,
 }
 
 impl Default for Records {
@@ -48,6 +51,7 @@ impl Default for Records {
             parts: vec![HashTable::new(); PARTS],
             ends: Ends::default(),
             many: false,
+            seen: RefCell::default(),
         }
     }
 }
@@ -62,7 +66,25 @@ impl Records {
     }
 
     pub fn get_mut(&mut self, row: u32) -> Option<&mut Record> {
+        self.let_go_of_seen();
         self.rows.get_mut(row)
+    }
+
+    /// What one comes to, for those who look: until something changes here.
+    pub fn entry(&self, row: u32) -> Option<&Entry> {
+        let record = self.rows.get(row)?;
+        if record.seen.get().is_none() {
+            self.seen.borrow_mut().push(row);
+        }
+        Some(record.seen.get_or_init(|| Box::new(record.to_entry())))
+    }
+
+    fn let_go_of_seen(&mut self) {
+        for row in std::mem::take(self.seen.get_mut()) {
+            if let Some(record) = self.rows.get_mut(row) {
+                record.seen.take();
+            }
+        }
     }
 
     /// The row of a name with this hash.
@@ -79,6 +101,7 @@ impl Records {
 
     /// Adds one, of whose name nothing is known.
     pub fn insert(&mut self, hash: u64, new: New<'_>) {
+        self.let_go_of_seen();
         let row = self.rows.next();
         let Some(part) = self.parts.get_mut(number(hash)) else {
             return;
@@ -103,6 +126,7 @@ impl Records {
 
     /// Takes one away. The last one stands in its row then.
     pub fn remove(&mut self, row: u32) -> Option<Record> {
+        self.let_go_of_seen();
         self.ends.remove(&mut self.rows, row);
         let gone = self.rows.swap_remove(row)?;
         if self.many && self.rows.is_empty() {

@@ -1,5 +1,10 @@
 //! A hash as RESTORE takes it, so that what is in it and when it ends is one command.
 
+use crc::{Crc, CRC_64_REDIS};
+
+/// The sum that the server takes.
+static SUM: Crc<u64> = Crc::<u64>::new(&CRC_64_REDIS);
+
 /// The type of a hash whose fields follow one by one: each server since 2.0 reads it.
 const HASH: u8 = 4;
 
@@ -18,7 +23,7 @@ pub fn hash_of_one(field: &[u8], value: &[u8]) -> Vec<u8> {
         payload.extend_from_slice(text);
     }
     payload.extend(VERSION.to_le_bytes());
-    let sum = crc64(&payload);
+    let sum = SUM.checksum(&payload);
     payload.extend(sum.to_le_bytes());
     payload
 }
@@ -34,46 +39,9 @@ fn put_length(payload: &mut Vec<u8>, length: usize) {
     }
 }
 
-/// The sum that the server takes: Jones' polynomial, reflected, from 0.
-fn crc64(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |sum: u64, byte| {
-        let [low, ..] = sum.to_le_bytes();
-        let entry = SUMS.get(usize::from(low ^ byte));
-        entry.copied().unwrap_or_default() ^ (sum >> 8)
-    })
-}
-
-static SUMS: [u64; 256] = sums();
-
-const fn sums() -> [u64; 256] {
-    const POLYNOMIAL: u64 = 0x95ac_9329_ac4b_c9b5;
-    let mut sums = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut sum = byte as u64;
-        let mut bit = 0;
-        while bit < 8 {
-            sum = if sum & 1 == 1 {
-                (sum >> 1) ^ POLYNOMIAL
-            } else {
-                sum >> 1
-            };
-            bit += 1;
-        }
-        sums[byte] = sum;
-        byte += 1;
-    }
-    sums
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{crc64, hash_of_one, put_length};
-
-    #[test]
-    fn the_sum_is_the_servers() {
-        assert_eq!(crc64(b"123456789"), 0xe9c6_d914_c4b8_d9ca);
-    }
+    use super::{hash_of_one, put_length};
 
     #[test]
     fn lengths_take_as_few_bytes_as_they_can() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Locks;
+use crate::lock::table::database::Named;
 use crate::lock::{Bytes, Key, Now, Owner, WakeTarget, WallMs};
 
 impl Locks {
@@ -79,8 +80,10 @@ impl Locks {
     /// The key could be a lock that ends then, and whom its end wakes; `None`: it is not
     /// presumed any more. What is known of a key is known still.
     pub fn set_presumed(&mut self, key: &Key, to: Option<(WakeTarget, WallMs)>) {
-        if self.get(key).is_some_and(|entry| !entry.is_presumed()) {
-            return;
+        match self.kept(key.db, &key.name) {
+            Some(Named::Record(..)) => return,
+            Some(Named::Entry(_, entry)) if !entry.is_presumed() => return,
+            Some(Named::Entry(..)) | None => {}
         }
         self.set_deadline(key, to.map(|(_, at)| at));
         if let Some((whom, _)) = to {

@@ -39,11 +39,6 @@ impl Record {
         parts.unwrap_or_default()
     }
 
-    pub fn into_entry(mut self) -> Entry {
-        let seen = self.seen.take();
-        seen.map_or_else(|| self.to_entry(), |entry| *entry)
-    }
-
     pub fn hold(&self) -> Hold {
         Hold {
             begun: Some(self.begun),
@@ -53,10 +48,6 @@ impl Record {
     }
 
     /// What it comes to.
-    pub fn entry(&self) -> &Entry {
-        self.seen.get_or_init(|| Box::new(self.to_entry()))
-    }
-
     pub fn to_entry(&self) -> Entry {
         Entry {
             plain: Some(self.hold()),

@@ -58,3 +58,17 @@ fn each_is_found_whatever_comes_and_goes() {
         assert_eq!(first, known.values().min().copied());
     }
 }
+
+#[test]
+fn what_was_seen_is_let_go_when_something_changes() {
+    let mut records = Records::default();
+    for number in 0..3 {
+        put(&mut records, number, 0);
+    }
+    for row in 0..3 {
+        assert!(records.entry(row).is_some());
+    }
+    assert!(records.iter().all(|record| record.seen.get().is_some()));
+    records.remove(0);
+    assert!(records.iter().all(|record| record.seen.get().is_none()));
+}
