@@ -1,6 +1,5 @@
 //! Requests that wait: their order, and the indexes by which they are found.
 
-mod hashes;
 mod kept;
 mod keys;
 mod lengths;

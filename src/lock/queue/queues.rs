@@ -11,7 +11,8 @@ mod check;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use super::hashes::Hashes;
+use foldhash::quality;
+
 use super::kept::Kept;
 use super::lengths::Lengths;
 use super::line::{Line, NOBODY};
@@ -41,7 +42,8 @@ pub struct Queues {
     waiters: BTreeMap<WaiterId, Box<Waiter>>,
     /// By the hash of the owner's name: which owner it is, the request tells.
     by_owner: BTreeSet<(u64, WaiterId)>,
-    hashes: Hashes,
+    /// Its hashes are told to nobody, who could find owners by them that are alike.
+    hasher: quality::RandomState,
     /// Of owners that wait in several places.
     places: BTreeMap<Owner, Places>,
     /// Of clients that are blocked. Those of others are found by their tags (`sessions`).
@@ -172,7 +174,7 @@ impl Queues {
         self.timeouts.change(&id, None, waiter.until());
         self.since.add(waiter.since.ms());
         let owner = waiter.want.owner.clone();
-        let hash = self.hashes.of(&owner);
+        let hash = self.hash(&owner);
         let is_another = self.ids_by(hash, &owner).next().is_some();
         let was_entangled = is_another && self.waits_twice(hash, &owner);
         let is_entangled = is_another || waiter.is_many();
@@ -206,7 +208,7 @@ impl Queues {
     /// Takes a request out of its queues. `None`: it is in none.
     pub fn remove(&mut self, id: WaiterId) -> Option<Gone> {
         let owner = self.get(id)?.want.owner.clone();
-        let hash = self.hashes.of(&owner);
+        let hash = self.hash(&owner);
         let was_entangled = self.waits_twice(hash, &owner);
         if was_entangled {
             self.mark(id, false);
@@ -330,7 +332,7 @@ impl Queues {
     /// Marks the places of all of an owner's requests, or takes the marks away. It
     /// has one or two requests then.
     fn mark_all(&mut self, owner: &[u8], on: bool) {
-        let ids: Vec<WaiterId> = self.ids_by(self.hashes.of(owner), owner).collect();
+        let ids: Vec<WaiterId> = self.ids_by(self.hash(owner), owner).collect();
         for id in ids {
             self.mark(id, on);
         }

@@ -156,7 +156,7 @@ fn hand_over(with: &mut Decider<'_>, key: &Key, ended: &Ended<'_>, id: WaiterId)
     let act = Act::Acquire(std::slice::from_ref(key));
     let may = want.client.is_none_or(|client| ks.may(client, act));
     let hears = told_at.as_ref().is_none_or(|address| ks.reaches(address));
-    if !may || !hears || *want.owner == *ended.owner {
+    if !may || !hears {
         return None;
     }
     let token = next_token(core, *ks, *now, key)?;
@@ -170,12 +170,13 @@ fn hand_over(with: &mut Decider<'_>, key: &Key, ended: &Ended<'_>, id: WaiterId)
         return None;
     }
     core.counters.event(Event::Released);
-    ends(core, out, key, ended.client);
     if let Some(gone) = leaving::dequeue(core, id) {
         let waited = now.mono.since(gone.waiter.since);
         core.counters.waits.add(waited, now.wall_ms());
     }
-    begins(core, *now, key, (&want, token, at));
+    if let Some(over) = begins(core, *now, key, (&want, token, at)) {
+        watchdog::on_over(core, out, key, over, ended.client);
+    }
     core.count_over(*now);
     subscribers::passed(core, out, key, false);
     let grant = Grant::new(vec![(key.clone(), token)], want);
@@ -198,14 +199,20 @@ fn next_token(core: &mut Core, ks: &mut dyn Keyspace, now: Now, key: &Key) -> Op
     Some(token)
 }
 
-/// The first hold of a request has begun, and ends then.
-fn begins(core: &mut Core, now: Now, key: &Key, (want, token, at): (&Want, Token, WallMs)) {
+/// The first hold of a request has begun, and ends then. The one before it, if it was handed on.
+fn begins(
+    core: &mut Core,
+    now: Now,
+    key: &Key,
+    (want, token, at): (&Want, Token, WallMs),
+) -> Option<Hold> {
     let hold = Hold::granted(want, token, now.wall);
-    core.locks.set_plain(key, hold, Some(at));
+    let before = core.locks.set_plain(key, hold, Some(at));
     has_begun(core, key);
     if !want.binding().is_empty() {
         watchdog::on_acquired(core, key, want, &[], now);
     }
+    before
 }
 
 fn has_begun(core: &mut Core, key: &Key) {

@@ -1,5 +1,7 @@
 //! What is found of requests by their owners.
 
+use std::hash::BuildHasher;
+
 use super::super::order::Order;
 use super::super::rank::Rank;
 use super::super::waiter::Waiter;
@@ -10,6 +12,10 @@ impl Queues {
     /// An owner that waits, by the copy of its name that is kept.
     pub fn owner(&self, owner: &[u8]) -> Option<&Owner> {
         self.of_owner(owner).next().map(|waiter| &waiter.want.owner)
+    }
+
+    pub(super) fn hash(&self, owner: &[u8]) -> u64 {
+        self.hasher.hash_one(owner)
     }
 
     /// The requests of an owner.
@@ -25,7 +31,7 @@ impl Queues {
         &'a self,
         owner: &'o [u8],
     ) -> impl Iterator<Item = WaiterId> + use<'a, 'o> {
-        self.ids_by(self.hashes.of(owner), owner)
+        self.ids_by(self.hash(owner), owner)
     }
 
     /// The only request of an owner, if it has but one.
@@ -62,7 +68,7 @@ impl Queues {
     /// An owner's next request behind this one, in order of arrival.
     pub fn next_of(&self, owner: &[u8], behind: Option<WaiterId>) -> Option<WaiterId> {
         let from = behind.map_or(WaiterId::FIRST, WaiterId::next);
-        self.ids_from(self.hashes.of(owner), owner, from).next()
+        self.ids_from(self.hash(owner), owner, from).next()
     }
 
     /// Forgets the newest of those marks that are not true any more.

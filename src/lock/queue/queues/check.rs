@@ -14,7 +14,7 @@ impl Queues {
     /// Asserts that the indexes say the same.
     pub fn check(&self) {
         let waiters = || self.iter().map(|(_, waiter)| waiter);
-        let twice = |owner: &Owner| self.waits_twice(self.hashes.of(owner), owner);
+        let twice = |owner: &Owner| self.waits_twice(self.hash(owner), owner);
         for (id, waiter) in self.iter() {
             assert!(self.ids_of(&waiter.want.owner).any(|other| other == id));
             for key in &waiter.keys {

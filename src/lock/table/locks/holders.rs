@@ -7,21 +7,23 @@ use crate::lock::table::shared::{Change, Shared};
 use crate::lock::{ClientId, Key, Token, WallMs, WallUs};
 
 impl Locks {
-    /// Records the one owner of a plain lock, and when it ends.
-    pub fn set_plain(&mut self, key: &Key, hold: Hold, ends: Option<WallMs>) {
+    /// Records the one owner of a plain lock, and when it ends. The hold that is over with that.
+    pub fn set_plain(&mut self, key: &Key, hold: Hold, ends: Option<WallMs>) -> Option<Hold> {
         self.believe(key);
         let table = self.tables.get_or_new(key.db);
         let (entry, held, leases) = table.entry(&key.name, self.stamp);
         held.lock(entry.is_held(), true);
         held.begins(hold.since());
         let was_heard = entry.is_heard();
-        let was = entry.plain.replace(hold).and_then(|hold| hold.since());
-        held.ends(was);
-        self.over.extend(was);
+        let was = entry.plain.replace(hold);
+        let since = was.as_ref().and_then(Hold::since);
+        held.ends(since);
+        self.over.extend(since);
         let from = std::mem::replace(&mut entry.deadline, ends);
         entry.foreign = false;
         self.heard.change(&key.name, was_heard, entry.is_heard());
         leases.change(&key.name, from, ends);
+        was
     }
 
     /// Records the one owner of a plain lock of which nothing was known, and nothing else is to be.
