@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use rlock_torture::history::Fault;
 
-use crate::past::{moves_a_slot, starts_anew, Asked, Past, NEVER};
+use crate::past::{changes_master, moves_a_slot, starts_anew, Asked, Past, NEVER};
 
 /// What is due on a clock that is set back within this time may not have been noticed, us.
 const NOTICED: u64 = 600_000;
@@ -202,14 +202,15 @@ pub fn next_jump(past: &Past, asked: &Asked) -> u64 {
     jumps.min().unwrap_or(NEVER)
 }
 
-/// Whether a lock may have come with its slot from a server whose clock was ahead, so that its
-/// counter still is.
+/// Whether a lock may have come from a server whose clock was ahead, so that its counter still is:
+/// with its slot, or all of them to a new master.
 pub fn came_from_ahead(past: &Past, asked: &Asked) -> bool {
     let to = asked.op.call;
     let keys = &asked.request.keys;
     let moves = past.faults.iter().filter(|fault| {
         let its = |tag: &String| keys.iter().any(|key| key.contains(tag));
-        moves_a_slot(&fault.kind) && fault.begin <= to && fault.keys.iter().any(its)
+        let comes = moves_a_slot(&fault.kind) && fault.keys.iter().any(its);
+        fault.begin <= to && (comes || changes_master(&fault.kind))
     });
     let is_ahead = |clock: &Clock, by| clock.tokens_ahead(by) >= to || clock.ahead(by, to).1 > 0;
     let mut others = past.clocks.of.iter();

@@ -369,6 +369,11 @@ pub fn switches(kind: &str) -> bool {
     kind.starts_with("sentinel-")
 }
 
+/// Another server is the master after it, with all keys.
+pub fn changes_master(kind: &str) -> bool {
+    ["failover", "demote"].contains(&kind) || switches(kind)
+}
+
 /// Faults that end all holds, as the documentation says.
 pub fn ends_all(kind: &str) -> bool {
     ["restart-empty", "demote", "flushall", "swapdb"].contains(&kind)

@@ -175,3 +175,22 @@ fn a_lock_that_moved_may_go_by_either_clock() {
     }
     assert_eq!(story(1, -500, &[]).found(), ["exclusion"]);
 }
+
+/// So do those that a new master has from one whose clock was ahead.
+#[test]
+fn locks_of_a_new_master_go_on_above_their_counters() {
+    let story = |kind: &str, own: i64| {
+        let story = Story::new().step(2, 20, 60_000).step(2, 500, -60_000);
+        let story = story.fault(kind, &[], (900, 1000), "");
+        story
+            .op(2, "RLOCK.ACQUIRE k b 100", (2002, 2003), ok(T + 60_000))
+            .op(2, "RLOCK.ACQUIRE l b 100", (2004, 2005), ok(T + 5))
+            .op(2, "RLOCK.RELEASE k b", (2010, 2011), ok(0))
+            .op(3, &acquire("c", ""), (2012, 2013), ok(T + own))
+    };
+    for kind in ["failover", "demote", "sentinel-kill"] {
+        assert!(story(kind, 60_001).found().is_empty(), "{kind}");
+        assert_eq!(story(kind, 7).found(), ["tokens"], "{kind}");
+    }
+    assert_eq!(story("stop", 60_001).found(), ["tokens"]);
+}
