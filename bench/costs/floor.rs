@@ -14,12 +14,12 @@ use crate::targets::{Targets, BYTES, NO_LEAST, PAIR_WITH_AOF};
 const NOTES: [&str; 8] = [
     "Least: the least module, which looks who releases and remembers nothing of a lock but its",
     "queue. Without an AOF it has each write counted, as rlock does where nobody keeps a record",
-    "of writes; with one it sends HSET, PEXPIREAT and DEL, as rlock does. Replicating: it sends",
-    "them though nobody keeps them. By its own command: that is what goes to the AOF, which is",
-    "less, and no honest floor, for a lease would begin anew with each load. A hand-over: RELEASE,",
-    "the reply to the next of 100 blocked clients, and the wait of who released. Bytes: growth of",
-    "used_memory for each of 100,000 locks, without that for as many hashes of one field with a",
-    "TTL on a server without a module.",
+    "of writes; with one it sends HSET, PEXPIREAT and DEL, which is dearer than rlock's RESTORE",
+    "and DEL. Replicating: it sends them though nobody keeps them. By its own command: that is",
+    "what goes to the AOF, which is less, and no honest floor, for a lease would begin anew with",
+    "each load. A hand-over: RELEASE, the reply to the next of 100 blocked clients, and the wait",
+    "of who released. Bytes: growth of used_memory for each of 100,000 locks, without that for as",
+    "many hashes of one field with a TTL on a server without a module.",
 ];
 
 /// What is counted here, on a server each.
