@@ -9,6 +9,7 @@ mod by_owner;
 mod check;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasher;
 use std::ops::Bound;
 
 use foldhash::quality;
@@ -321,6 +322,10 @@ impl Queues {
         let its = |waiter: &Waiter| *waiter.want.owner == *owner;
         let ids = like.map(|(_, id)| *id);
         ids.filter(move |id| self.get(*id).is_some_and(its))
+    }
+
+    fn hash(&self, owner: &[u8]) -> u64 {
+        self.hasher.hash_one(owner)
     }
 
     /// Whether an owner waits in more than one place.

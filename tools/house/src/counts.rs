@@ -26,7 +26,7 @@ pub const LIMITS: [Limit; 4] = [
     },
     Limit {
         what: "lines of src/lock without tests",
-        most: 16_579,
+        most: 16_564,
         target: 9_500,
     },
     Limit {

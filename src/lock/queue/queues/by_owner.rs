@@ -1,7 +1,5 @@
 //! What is found of requests by their owners.
 
-use std::hash::BuildHasher;
-
 use super::super::order::Order;
 use super::super::rank::Rank;
 use super::super::waiter::Waiter;
@@ -12,10 +10,6 @@ impl Queues {
     /// An owner that waits, by the copy of its name that is kept.
     pub fn owner(&self, owner: &[u8]) -> Option<&Owner> {
         self.of_owner(owner).next().map(|waiter| &waiter.want.owner)
-    }
-
-    pub(super) fn hash(&self, owner: &[u8]) -> u64 {
-        self.hasher.hash_one(owner)
     }
 
     /// The requests of an owner.
