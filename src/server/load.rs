@@ -30,7 +30,7 @@ pub fn load(ctx: Ctx<'_>, args: &[RedisString], commands: fn(Ctx<'_>, bool) -> b
              nobody subscribed",
         );
     }
-    let Some(server) = ServerProfile::detect(ctx, replication::restore(ctx)) else {
+    let Some(server) = ServerProfile::detect(ctx) else {
         return false;
     };
     clock::start(server.ends_early);

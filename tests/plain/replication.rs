@@ -186,25 +186,6 @@ fn the_aof_holds_plain_commands_each_decision_as_one() {
     );
 }
 
-#[test]
-fn where_restore_is_renamed_away_other_commands_stand_for_it() {
-    let options = [&AOF[..], &["--rename-command", "RESTORE", ""]].concat();
-    let server = Server::start_with(&options);
-    let mut client = server.raw();
-    client.token("RLOCK.ACQUIRE job alice 600000");
-    let mut waiter = Waiter::with(&server, "job bob 600000 BLOCK 0");
-    client.int("RLOCK.RELEASE job alice");
-    waiter.token();
-    let names: Vec<Vec<String>> = decisions(&server)
-        .into_iter()
-        .map(|group| group.into_iter().map(|words| words[0].clone()).collect())
-        .collect();
-    assert_eq!(
-        names,
-        [vec!["HSET", "PEXPIREAT"], vec!["HSET", "HDEL", "PEXPIREAT"]]
-    );
-}
-
 /// Owners of such lengths have lengths of one and of two bytes in what is sent.
 #[test]
 fn a_replica_has_owners_of_each_length() {

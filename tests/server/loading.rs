@@ -230,7 +230,15 @@ fn it_refuses_a_server_whose_commands_were_renamed() {
     // A server to learn from where the module is, and to have a directory.
     let server = Server::start();
     let module = server.raw().module_path();
-    for command in ["HSET", "HDEL", "PEXPIREAT", "DEL", "PUBLISH", "SETRANGE"] {
+    for command in [
+        "RESTORE",
+        "HSET",
+        "HDEL",
+        "PEXPIREAT",
+        "DEL",
+        "PUBLISH",
+        "SETRANGE",
+    ] {
         let log = server.dir().join(format!("{command}.log"));
         let conf = server.dir().join(format!("{command}.conf"));
         let lines = format!(

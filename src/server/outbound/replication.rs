@@ -13,7 +13,8 @@ use crate::server::sys::{count_a_write, is_missing, replicate, Ctx, Text, To};
 /// The commands that writes are replicated as, and the one that the gate asks by. A
 /// server on which one of them was renamed away would lose writes, or grant where it must
 /// not, silently; so rlock does not load there.
-const COMMANDS: [&CStr; 7] = [
+const COMMANDS: [&CStr; 8] = [
+    c"RESTORE",
     c"HSET",
     c"HDEL",
     c"SET",
@@ -58,44 +59,30 @@ impl Replication<'_> {
         Some(())
     }
 
-    /// Sends that the key is a hash with this field alone, of which `before` was the one until
-    /// now, and ends then. One command costs half of what three and their transaction do; they
-    /// are for a server on which it was renamed away.
+    /// Sends that the key is a hash with this field alone, and ends then: one command costs half of
+    /// what HSET, HDEL and PEXPIREAT in their transaction do.
     pub fn send_hash(
         &self,
-        [key, field, value]: [&Text<'_>; 3],
-        before: Option<&Text<'_>>,
+        key: &Text<'_>,
+        field: &Text<'_>,
+        value: &Text<'_>,
         at: WallMs,
     ) -> Option<()> {
         if !self.is_kept() {
             count_a_write(self.ctx);
             return Some(());
         }
-        let everybody = To::Everybody;
-        if let Some([replace, absttl]) = &self.shell.server.restore {
-            let payload = Text::new(&hash_of_one(field.bytes(), value.bytes()))?;
-            let at = Text::number(at.0)?;
-            let args = [key, &at, &payload, replace, absttl];
-            return self.send(everybody, c"RESTORE", args, None);
-        }
-        self.send(everybody, c"HSET", [key, field, value], None)?;
-        if let Some(before) = before {
-            self.send(everybody, c"HDEL", [key, before], None)?;
-        }
-        self.send(everybody, c"PEXPIREAT", [key], Some(at.0))
+        let payload = Text::new(&hash_of_one(field.bytes(), value.bytes()))?;
+        let at = Text::number(at.0)?;
+        let server = &self.shell.server;
+        let args = [key, &at, &payload, &server.replace, &server.absttl];
+        self.send(To::Everybody, c"RESTORE", args, None)
     }
 
     /// Whether anybody gets what is sent.
     fn is_kept(&self) -> bool {
         self.by == By::Ourselves || records::are_kept(self.shell, self.ctx)
     }
-}
-
-/// The words of RESTORE, where the server knows it: whatever is there is replaced, and the end is
-/// a moment.
-pub fn restore(ctx: Ctx<'_>) -> Option<[Text<'static>; 2]> {
-    let words = || Some([Text::new(b"REPLACE")?, Text::new(b"ABSTTL")?]);
-    (!is_missing(ctx, c"RESTORE")).then(words).flatten()
 }
 
 /// Asks the replicas to acknowledge what they have, as WAIT does.

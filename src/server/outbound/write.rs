@@ -53,7 +53,7 @@ impl Writer<'_, '_> {
         }
         open.set_field(&owner, Some(holds))?;
         open.expire_at(at)?;
-        self.to.send_hash([&open.name, &owner, holds], None, at)?;
+        self.to.send_hash(&open.name, &owner, holds, at)?;
         touched(open, self.to)
     }
 
@@ -63,7 +63,7 @@ impl Writer<'_, '_> {
         let open = self.keys.open(key).filter(|open| open.is(Type::Hash))?;
         open.replace_field(&from, &to, one)?;
         open.expire_at(at)?;
-        self.to.send_hash([&open.name, &to, one], Some(&from), at)?;
+        self.to.send_hash(&open.name, &to, one, at)?;
         touched(open, self.to)
     }
 

@@ -49,13 +49,14 @@ pub struct ServerProfile {
     pub zero: Text<'static>,
     pub one: Text<'static>,
     pub pxat: Text<'static>,
-    /// What RESTORE is sent with, if the server knows it.
-    pub restore: Option<[Text<'static>; 2]>,
+    /// What RESTORE is sent with.
+    pub replace: Text<'static>,
+    pub absttl: Text<'static>,
 }
 
 impl ServerProfile {
     /// `None`: the server gives us no memory.
-    pub fn detect(ctx: Ctx<'_>, restore: Option<[Text<'static>; 2]>) -> Option<Self> {
+    pub fn detect(ctx: Ctx<'_>) -> Option<Self> {
         let valkey = is_valkey(ctx);
         let wakeup = match sys::version() {
             _ if valkey => Wakeup::AtOnce,
@@ -79,7 +80,8 @@ impl ServerProfile {
             zero: Text::new(b"0")?,
             one: Text::new(b"1")?,
             pxat: Text::new(b"PXAT")?,
-            restore,
+            replace: Text::new(b"REPLACE")?,
+            absttl: Text::new(b"ABSTTL")?,
         })
     }
 }
