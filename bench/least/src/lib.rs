@@ -11,9 +11,10 @@
 //! Nothing else wakes it: where a lease ends, or the key is deleted, or a grant does not reach
 //! its client, the others of the queue wait for the next RELEASE. Holds do not nest.
 //!
-//! What is written is replicated as plain commands: HSET and PEXPIREAT, DEL. With `verbatim` behind `loadmodule` the command itself is, which costs next to nothing
-//! where nobody keeps a record; rlock does the same there, to have the write counted. With an
-//! AOF it is no honest floor: each load of the file would begin the leases anew.
+//! What is written is replicated as plain commands: HSET and PEXPIREAT, DEL. With `verbatim`
+//! behind `loadmodule` the command itself is, which costs next to nothing where nobody keeps a
+//! record; rlock does the same there, to have the write counted. With an AOF it is no honest
+//! floor: each load of the file would begin the leases anew.
 
 // As in src/lib.rs, and for the same reason: a panic would take the server down.
 #![deny(

@@ -76,7 +76,7 @@ impl Replication<'_> {
         let at = Text::number(at.0)?;
         let server = &self.shell.server;
         let args = [key, &at, &payload, &server.replace, &server.absttl];
-        self.send(To::Everybody, c"RESTORE", args, None)
+        replicate(self.ctx, c"RESTORE", To::Everybody, args, None)
     }
 
     /// Whether anybody gets what is sent.
