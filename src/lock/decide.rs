@@ -1,5 +1,6 @@
 //! The ways into the core: each request, and each piece of what is due, is one decision.
 
+use super::kind::all::KINDS;
 use super::leaving;
 use super::waiting::drain;
 use super::{Core, Decision, Keyspace, Notices, Now, Outcome, Refusal, Verdict};
@@ -17,7 +18,7 @@ impl Decider<'_> {
     fn begin(&mut self) -> Decision<'_> {
         leaving::let_all_leave(self.core, self.now);
         self.core.inquiry.steps.begin();
-        Decision::new(self.core, self.ks, self.now, self.out)
+        Decision::new(&KINDS, self.core, self.ks, self.now, self.out)
     }
 
     fn drained<T>(&mut self, run: impl FnOnce(&mut Decision<'_>) -> T) -> (T, Option<Outcome>) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::address::Address;
 use super::counters::Counters;
+use super::kind::lock_kind::{Kinds, LockKind};
 use super::table::{Entry, Hold};
 use super::work::Work;
 use super::{head, leaving};
@@ -15,8 +16,12 @@ use super::{
 /// A piece of long work of which so much has come goes on in another decision.
 const MANY: usize = 1024;
 
+/// What a kind of lock does in a decision.
+pub type AnyKind = dyn for<'a> LockKind<Decision<'a>>;
+
 /// The core, the keyspace, the clocks, and the notices so far.
 pub struct Decision<'a> {
+    pub kinds: &'static Kinds<AnyKind>,
     pub core: &'a mut Core,
     pub ks: &'a mut dyn Keyspace,
     pub now: Now,
@@ -37,6 +42,7 @@ pub struct Decision<'a> {
 
 impl<'a> Decision<'a> {
     pub(super) fn new(
+        kinds: &'static Kinds<AnyKind>,
         core: &'a mut Core,
         ks: &'a mut dyn Keyspace,
         now: Now,
@@ -44,6 +50,7 @@ impl<'a> Decision<'a> {
     ) -> Self {
         let work = core.spare.take().unwrap_or_default();
         Self {
+            kinds,
             core,
             ks,
             now,

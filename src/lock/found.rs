@@ -81,9 +81,24 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Somebody holds a lock there.
+    pub fn is_lock(self) -> bool {
+        self == Self::Plain || self.is_for_several()
+    }
+
+    /// Something else has the name.
+    pub fn is_foreign(self) -> bool {
+        matches!(self, Self::Foreign(_))
+    }
+
     /// A lock that several may hold.
     pub fn is_for_several(self) -> bool {
         matches!(self, Self::ReadWrite(_) | Self::Permits(_))
+    }
+
+    /// Of these one with readers and a writer.
+    pub fn is_read_write(self) -> bool {
+        matches!(self, Self::ReadWrite(_))
     }
 }
 
@@ -165,6 +180,14 @@ impl Look {
         ran_out: false,
         as_known: false,
     };
+
+    /// The permits, if it is a lock with such.
+    pub fn pool(&self) -> Option<Pool> {
+        match self.kind {
+            Kind::Permits(pool) => Some(pool),
+            _ => None,
+        }
+    }
 
     /// Nobody holds it, and nothing else is there.
     pub fn is_free(&self) -> bool {

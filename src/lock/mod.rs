@@ -77,14 +77,15 @@ pub use heard::Note;
 use key::Bytes;
 pub use key::{exchanged, place, Key, PLACES};
 pub use keyspace::{Act, Keyspace, Part};
+pub use kind::permits::limit::limit;
 pub use leaving::{disconnected, leave, let_all_leave};
 pub use moved::demoted;
 pub use notice::{Event, Loss, Notice, Notices, Outcome, Reason, WakeTarget};
 pub use reconcile::Cause;
 pub use refusal::{Crowd, Link, NoPermits, Refusal};
 pub use request::{
-    acquire, acquire_many, force, give_up_only_held, limit, release, release_many, renew,
-    renew_many, take_free, MOST_KEYS,
+    acquire, acquire_many, force, give_up_only_held, release, release_many, renew, renew_many,
+    take_free, MOST_KEYS,
 };
 pub use run::{attend, end_few, run, Gate, Occasion, Outside};
 pub use subscribers::Listening;

@@ -1,7 +1,7 @@
 //! In which modes an owner holds a lock, as it was found.
 
 use super::kind;
-use super::reconcile::is_left_over;
+use super::kind::read_write::known::is_left_over;
 use super::{Core, Key, Kind, Lease, Look, Mode, Owner, Refusal};
 
 /// How many holds an owner has in each mode.
@@ -46,13 +46,11 @@ impl Modes {
 
 /// Refuses a key that is no lock.
 pub fn require_lock(key: &Key, look: &Look) -> Result<(), Refusal> {
-    match look.kind {
-        Kind::Foreign(why) => {
-            let key = key.clone();
-            Err(Refusal::NotALock { key, why })
-        }
-        Kind::Free | Kind::Plain | Kind::ReadWrite(_) | Kind::Permits(_) => Ok(()),
-    }
+    let Kind::Foreign(why) = look.kind else {
+        return Ok(());
+    };
+    let key = key.clone();
+    Err(Refusal::NotALock { key, why })
 }
 
 /// How many holds the owner has in this mode. One that has none is refused.

@@ -11,8 +11,9 @@ use super::describe::Known;
 use super::Core;
 use crate::lock::key::Bytes;
 use crate::lock::kind;
+use crate::lock::kind::read_write::known::is_left_over;
 use crate::lock::table::{Entry, Hold};
-use crate::lock::{reconcile, Holder, Key, Keyspace, Now, Owner};
+use crate::lock::{Holder, Key, Keyspace, Now, Owner};
 
 /// Where a page ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +146,7 @@ fn look_at_hold<K: Keyspace>(
         return;
     }
     let look = ks.look(key, &hold.owner);
-    let left_over = reconcile::is_left_over(Some(entry), &hold.owner, look.lease);
+    let left_over = is_left_over(Some(entry), &hold.owner, look.lease);
     let held = kind::holds(&look, left_over).map(|(mode, holds, lease)| Held {
         name: key.name.clone(),
         holder: Holder {

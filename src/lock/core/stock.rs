@@ -8,7 +8,7 @@ use super::Core;
 use crate::lock::kind::presumption;
 use crate::lock::pools::Seen;
 use crate::lock::table::Place;
-use crate::lock::{Key, Kind, Look, Now};
+use crate::lock::{Key, Look, Now};
 
 /// What is presumed is forgotten, some of it at a time.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl Core {
     /// A hash was found that nobody has asked for. Whether it is presumed to be a lock now.
     pub fn presume(&mut self, now: Now, key: &Key, look: &Look) -> bool {
         let is_unknown = self.locks.get(key).is_none();
-        if let (Kind::Permits(pool), true) = (look.kind, is_unknown) {
+        if let Some(pool) = look.pool().filter(|_| is_unknown) {
             self.pools.begin(key, Seen::Out(pool));
             return true;
         }

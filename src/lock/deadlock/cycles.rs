@@ -1,12 +1,12 @@
 //! The cycles that an owner or a request is part of, as far as is known.
 
-use super::permits::hoarded;
 use super::search::{Found, Search};
 use super::steps::TooFar;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 
 use crate::lock::ask::Want;
+use crate::lock::kind::permits::hoards::hoarded;
 use crate::lock::queue::Rank;
 use crate::lock::table::Entry;
 use crate::lock::{Core, Key, Link, Mode, Now, Owner, WaiterId};

@@ -20,7 +20,6 @@ mod inquire;
 mod inquiry;
 mod node;
 mod pass;
-mod permits;
 mod proof;
 mod search;
 mod steps;
@@ -31,7 +30,6 @@ pub use cycles::{closes_a_cycle, cycle_through, is_in_cycle, other_upgrade, susp
 pub use graph::Graph;
 pub use inquire::inquire;
 pub use inquiry::Inquiry;
-pub use permits::{forget_hoards, hoarded};
 pub use proof::proven;
 #[cfg(test)]
 pub use steps::Steps;

@@ -1,15 +1,14 @@
 //! A lock becomes an owner's.
 
-use super::kind::{one_more, token_under_way, GrantKind};
+use super::kind::{token_under_way, GrantKind};
 use super::secure::secure;
-use super::{permits, shared, token};
+use super::token;
 
 use crate::lock::ask::Want;
 use crate::lock::kind::own_lease;
 use crate::lock::modes::modes;
-use crate::lock::table::Hold;
 use crate::lock::{leases, reconcile, watchdog};
-use crate::lock::{Decision, Event, Key, Lease, Look, Mode, Refusal, Token, Write};
+use crate::lock::{Decision, Event, Key, Lease, Look, Mode, Refusal, Token};
 
 /// The lock is the owner's from now on, or once more; the token.
 pub fn give(
@@ -30,21 +29,12 @@ pub fn give(
         Some(token) => (token, Vec::new()),
         None => token::new_token(d, std::iter::once(key))?,
     };
-    match (want.mode, how) {
-        (_, GrantKind::Same) => {
-            again(d, key, want, look)?;
-            d.core.locks.given(key, &want.owner, want.mode, token);
-        }
-        (Mode::Exclusive, GrantKind::First) => {
-            let at = now.deadline(want.lease);
-            let (owner, holds) = (want.owner.clone(), 1);
-            d.write(key, Write::Take { owner, holds, at });
-            let hold = Hold::granted(want, token, now.wall);
-            d.core.locks.set_plain(key, hold, Some(at));
-        }
-        (Mode::Exclusive, _) => nest(d, key, want, look)?,
-        (Mode::Permits, _) => permits::give(d, key, want, how, look, token)?,
-        _ => shared::give_shared(d, key, want, how, look, token)?,
+    if how == GrantKind::Same {
+        again(d, key, want, look)?;
+        d.core.locks.given(key, &want.owner, want.mode, token);
+    } else {
+        let kind = d.kinds.in_mode(want.mode);
+        kind.give(d, key, want, how, look, token)?;
     }
     // Of a hold that was found it is not known.
     if !is_first {
@@ -78,18 +68,5 @@ fn again(d: &mut Decision<'_>, key: &Key, want: &Want, mut look: Look) -> Result
     }
     d.tell(key, Event::Renewed);
     d.core.in_flight.let_stand(key, &want.owner, want.mode);
-    Ok(())
-}
-
-/// One more plain hold for an owner that has the lock. The lease is lengthened
-/// to at least the new one, never shortened; a lock without one stays without.
-fn nest(d: &mut Decision<'_>, key: &Key, want: &Want, mut look: Look) -> Result<(), Refusal> {
-    let holds = one_more(look.holds, key, &want.owner)?;
-    secure(d, key, want, GrantKind::Nest, &mut look)?;
-    d.count(key, &want.owner, Mode::Exclusive, holds, 1);
-    let until = d.now.deadline(want.lease);
-    let expires = look.expires.map(|at| at.max(until));
-    d.expire_at(key, look.expires, expires);
-    leases::know_end(d, key, &look, expires);
     Ok(())
 }

@@ -17,14 +17,14 @@ pub trait Hash {
 pub const MODE: &[u8] = b"mode";
 
 /// A writer's field is its owner's id with this behind it.
-pub(super) const WRITER: &[u8] = b":write";
+pub const WRITER: &[u8] = b":write";
 
 /// So many fields are looked at before all are read: most of what is no lock shows by them.
 pub const FEW_FIELDS: usize = 128;
 
 /// Whether somebody can hold a lock by this name that several may hold: any other would be
 /// taken for a field of another meaning.
-pub(super) fn is_owner(name: &[u8]) -> bool {
+pub fn is_owner(name: &[u8]) -> bool {
     !name.is_empty() && name != MODE && !name.ends_with(WRITER)
 }
 

@@ -1,20 +1,29 @@
-//! The kinds of locks: how each lies in the keyspace, Redisson's hash and what its fields mean,
-//! and what that says of its holds. A kind is a file here; this one chooses.
+//! The kinds of locks. A kind is a folder here: how it lies in the keyspace (`fields.rs`), and all
+//! that it does otherwise than the others ([`LockKind`]). A fourth one is a folder more, and its
+//! place in `lock_kind.rs`, `all.rs` and this file.
 //!
-//! Whoever has hashes reads them by this: the server's keyspace, the one in memory, the tests.
+//! This file chooses by what is in a hash, Redisson's, and says what its fields mean. Whoever has
+//! hashes reads them by it: the server's keyspace, the one in memory, the tests.
 
+pub mod all;
 mod hash;
-mod permits;
-mod plain;
-mod read_write;
+pub mod holders;
+pub mod lock_kind;
+pub mod permits;
+pub mod plain;
+pub mod read_write;
 
 #[cfg(test)]
 pub use hash::count;
 pub use hash::{whole, Hash, FEW_FIELDS, MODE};
 #[cfg(test)]
-pub use permits::holder as permit_holder;
-pub use permits::{permit_text, pool_text};
-pub use read_write::{mode_text, writer_field};
+pub use permits::fields::holder as permit_holder;
+pub use permits::fields::{permit_text, pool_text};
+pub use read_write::fields::{mode_text, writer_field};
+
+use permits::fields as permits_fields;
+use plain::fields as plain_fields;
+use read_write::fields as read_write_fields;
 
 use super::found::{Foreign, Hint, Holder, Kind, Lease, Look, Mode};
 use super::notice::WakeTarget;
@@ -22,8 +31,8 @@ use super::types::WallMs;
 
 /// The kind of a lock that several may hold, from its field `mode`.
 fn kind_of(value: &[u8]) -> Option<Kind> {
-    let mode = read_write::mode(value).map(Kind::ReadWrite);
-    mode.or_else(|| permits::pool(value).map(Kind::Permits))
+    let mode = read_write_fields::mode(value).map(Kind::ReadWrite);
+    mode.or_else(|| permits_fields::pool(value).map(Kind::Permits))
 }
 
 /// A hash as one owner sees it, without any lease key.
@@ -39,7 +48,7 @@ pub fn look_with_hint(
     expires: impl FnOnce() -> Option<WallMs>,
 ) -> Look {
     let found = match hash.len() {
-        1 => plain::look(hash, owner, known.holder, kind_of),
+        1 => plain_fields::look(hash, owner, known.holder, kind_of),
         len => look_at_shared(hash, len, owner),
     };
     let kind = Kind::Foreign(Foreign::OtherHash);
@@ -62,8 +71,8 @@ fn look_at_shared(hash: &impl Hash, len: usize, owner: &[u8]) -> Option<Look> {
     };
     match found.kind {
         _ if owner.is_empty() || owner == MODE => Some(found),
-        Kind::Permits(_) => permits::look(hash, owner, found),
-        _ => read_write::look(hash, owner, found),
+        Kind::Permits(_) => permits_fields::look(hash, owner, found),
+        _ => read_write_fields::look(hash, owner, found),
     }
 }
 
@@ -71,8 +80,8 @@ fn look_at_shared(hash: &impl Hash, len: usize, owner: &[u8]) -> Option<Look> {
 /// `None`: it is no hold.
 pub fn holder_of(kind: Option<Kind>, field: &[u8], value: &[u8]) -> Option<Holder> {
     match kind {
-        Some(Kind::Permits(_)) => permits::holder(field, value),
-        _ => read_write::holder(field, value),
+        Some(Kind::Permits(_)) => permits_fields::holder(field, value),
+        _ => read_write_fields::holder(field, value),
     }
 }
 
@@ -116,7 +125,7 @@ fn holders_by(
     }
     let holder = |(field, value): (Vec<u8>, Vec<u8>)| {
         if plain {
-            return plain::holder(&field, &value, lease);
+            return plain_fields::holder(&field, &value, lease);
         }
         let found = holder_of(kind, &field, &value)?;
         let own = found.mode == Mode::Permits;

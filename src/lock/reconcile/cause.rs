@@ -59,3 +59,12 @@ impl Cause {
         }
     }
 }
+
+/// How holds have ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Over {
+    /// One was written anew.
+    pub revived: bool,
+    /// Some lease has run out, or was evicted.
+    pub ran_out: bool,
+}

@@ -1,10 +1,12 @@
 //! What was heard of a key, and a lease whose end has come.
 
-use super::apply::{bring_in_line, bring_in_line_to_release, expire_dead, expire_reader};
-use super::diff::{diff, judge};
-use super::over::{drop_holders, Over};
+use super::apply::{bring_in_line, bring_in_line_to_release};
+use super::diff::diff;
+use super::judge::judge;
+use super::over::drop_holders;
 use super::parts::read_parts;
-use super::Cause;
+use super::{Cause, Over};
+use crate::lock::kind::read_write::expire::{expire_dead, expire_reader};
 use crate::lock::table::{Entry, Shared};
 use crate::lock::{
     head, leaving, watchdog, Decision, Key, Kind, Lease, Look, Now, Owner, Reason, WakeTarget,
@@ -49,7 +51,8 @@ pub fn differs(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> bool {
     let known = d.core.locks.get(key);
     let beside = known.map(|entry| entry.beside(None)).unwrap_or_default();
     let found = judge(known, owner, d.ks.look_with_hint(key, owner, beside));
-    diff(known, owner, &found, None, d.now).is_some()
+    let kind = d.kinds.of(&found);
+    diff(kind, known, owner, &found, None, d.now).is_some()
 }
 
 /// Takes into account what was heard of a key.
@@ -161,20 +164,19 @@ fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
     let presumed = entry.and_then(Entry::presumed);
     let owner = plain.as_deref().unwrap_or_default();
     let (found, Over { revived, ran_out }) = bring_in_line(d, key, owner, Some(cause));
-    match found.kind {
-        Kind::Free if ran_out && !revived => match presumed {
+    if found.is_free() && ran_out && !revived {
+        match presumed {
             Some(whom) => d.presumed_left(key, whom),
             None => d.left_free(key, whom),
-        },
+        }
+    }
+    if head::is_waited_for(d.core, key) {
         // Waiters stay until the name is free; the holder has lost the lock.
-        Kind::Foreign(_) if head::is_waited_for(d.core, key) => {
+        if found.kind.is_foreign() {
             let soon = (cause > Cause::Unknown).then(|| d.now.deadline(NOT_YET_GONE_MS));
             let next = soon.into_iter().chain(found.expires).min();
             d.core.locks.set_foreign_deadline(key, next);
         }
-        Kind::Free | Kind::Plain | Kind::ReadWrite(_) | Kind::Permits(_) | Kind::Foreign(_) => {}
-    }
-    if head::is_waited_for(d.core, key) {
         judge_holders(d, key);
         if found.kind != Kind::Plain {
             d.look_later(key);
@@ -204,13 +206,9 @@ fn review_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
     }
     let found = d.ks.look(key, owner);
     let by_hand = matches!(cause, Cause::Removed | Cause::Evicted);
-    let is_over = match found.kind {
-        Kind::ReadWrite(_) => found.holds > 0 && found.lease == Lease::Gone,
-        // The lock has run out since.
-        Kind::Free => by_hand,
-        Kind::Plain | Kind::Permits(_) | Kind::Foreign(_) => false,
-    };
-    if is_over {
+    let is_gone = found.holds > 0 && found.lease == Lease::Gone;
+    // Or the lock has run out since.
+    if found.kind.is_read_write() && is_gone || found.is_free() && by_hand {
         expire_reader(d, key, owner, cause);
     }
     read(d, key, owner);

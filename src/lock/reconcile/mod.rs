@@ -7,23 +7,21 @@
 
 mod apply;
 mod cause;
+mod change;
 mod diff;
 mod due;
 mod holder;
-mod merge;
+mod judge;
 mod over;
 mod parts;
-mod pool;
-mod reader;
-mod readers;
 mod revive;
 
-pub use apply::{expire_reader, others, stop_reading, sweep};
-pub use cause::Cause;
-pub use diff::{is_left_over, judge, why_no_lock};
+pub use apply::bring_in_line;
+pub use cause::{Cause, Over};
+pub use change::Change;
 pub use due::{attend, differs, end_leases, expire, read, read_on, read_to_release};
 pub use holder::know_holder;
-pub use over::{drop_holders, end_first, end_many, end_some};
-pub use pool::{forget as forget_permits, give_back, see};
-pub use reader::shorten;
-pub use readers::keeps_readers_out;
+pub use judge::{judge, why_no_lock};
+pub use over::{drop_holders, end, end_first, end_many, end_some, party_ended};
+pub use parts::{are_many, read_parts, Parts};
+pub use revive::{revive, revived_until, watched};

@@ -1,18 +1,10 @@
 //! Holds that are over by no request of rlock's.
 
+use super::cause::{Cause, Over};
 use super::revive::revive;
-use super::Cause;
+use crate::lock::kind::read_write::lease_keys;
 use crate::lock::table::{Ended, Entry, Hold, Party, Shared, Why};
-use crate::lock::{leases, watchdog, Decision, Event, Key, Lease, Reason, Slot, WallMs};
-
-/// How holds have ended.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Over {
-    /// One was written anew.
-    pub revived: bool,
-    /// Some lease has run out, or was evicted.
-    pub ran_out: bool,
-}
+use crate::lock::{watchdog, Decision, Event, Key, Lease, Reason, Slot, WallMs};
 
 /// Forgets the key's holds, for they are lost: those they were bound to are told, and no
 /// event tells of it. Also for a key that is not this server's any
@@ -66,7 +58,7 @@ fn end_one(d: &mut Decision<'_>, ended: Ended) {
     // Others may have made a reader of it again, and its lease keys are that one's then.
     let at = Key { db, ..key.clone() };
     if leases && d.ks.slot(&at) != Slot::Others && d.ks.look(&at, owner).holds == 0 {
-        leases::end(d, &at, owner, 1..=party.holds);
+        lease_keys::end(d, &at, owner, 1..=party.holds);
     }
     if let Why::Found(cause, then) = why {
         if let Some(event) = cause.event(end, then) {
@@ -162,7 +154,7 @@ fn end_unwatched(d: &mut Decision<'_>, key: &Key, (cause, free): (Cause, bool), 
     };
     for party in shared.parties() {
         if free && party.reads {
-            leases::end(d, key, &party.hold.owner, 1..=party.holds);
+            lease_keys::end(d, key, &party.hold.owner, 1..=party.holds);
         }
         if let Some(event) = cause.event(party.end(shared.expires), d.now) {
             over.ran_out = true;
@@ -196,7 +188,7 @@ fn end_parties(
             known.remove(owner);
         });
         if free && party.reads {
-            leases::end(d, key, owner, 1..=party.holds);
+            lease_keys::end(d, key, owner, 1..=party.holds);
         }
         over.ran_out |= event.is_some();
         party_ended(d, key, party.clone(), cause, end);

@@ -4,9 +4,9 @@ use super::meant;
 
 use crate::lock::ask::Aim;
 use crate::lock::reconcile;
-use crate::lock::table::{Shared, Why};
-use crate::lock::{leases, modes, ready, watchdog};
-use crate::lock::{ClientId, Decision, Event, Key, Kind, Lease, Mode, Refusal, WakeTarget, Write};
+use crate::lock::table::Why;
+use crate::lock::{modes, ready, watchdog};
+use crate::lock::{ClientId, Decision, Event, Key, Refusal, WakeTarget, Write};
 
 /// Frees the lock whoever holds it; whether it was held, and by whom the request means.
 /// The connection that does it is not closed if a watchdog hold of its own is among those.
@@ -24,40 +24,18 @@ pub fn force(
     };
     let look = ready::look(d, &key, owner);
     modes::require_lock(&key, &look)?;
-    if look.is_free() {
+    let Some(kind) = d.kinds.of(&look) else {
         return Ok(false);
-    }
+    };
     if let Some(aim) = aim {
         if !meant::is_aimed_at(d, &key, &look, aim)? {
             return Ok(false);
         }
     }
-    let shared = matches!(look.kind, Kind::ReadWrite(_));
-    let whom = if shared {
-        WakeTarget::AllShared
-    } else {
-        WakeTarget::One
-    };
+    let whom = kind.force(d, &key)?;
     if d.core.locks.are_many(&key) {
-        if d.core.locks.shared(&key).is_some_and(Shared::is_half) {
-            return Err(Refusal::Migrating { key });
-        }
         force_many(d, &key, whom, client);
         return Ok(true);
-    }
-    if shared {
-        let holders = d.ks.holders(&key);
-        if holders
-            .iter()
-            .any(|holder| holder.lease == Lease::Migrating)
-        {
-            return Err(Refusal::Migrating { key });
-        }
-        for holder in holders {
-            if holder.mode == Mode::Read && holder.lease != Lease::Gone {
-                leases::end(d, &key, &holder.owner, 1..=holder.holds);
-            }
-        }
     }
     for hold in d.free(&key, Event::Forced, whom) {
         watchdog::on_forced(d, &key, hold, client);

@@ -3,7 +3,6 @@
 mod acquire;
 mod end_holds;
 mod force;
-mod limit;
 mod many;
 mod meant;
 mod release;
@@ -12,7 +11,6 @@ mod short;
 
 pub use end_holds::end_holds;
 pub use force::force;
-pub use limit::limit;
 pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
 pub use renew::renew;
 pub use short::{acquire, give_up_only_held, release, take_free};

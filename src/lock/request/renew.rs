@@ -3,10 +3,11 @@
 use super::acquire::{is_told_at, require_free_tag};
 
 use crate::lock::ask::Renewal;
+use crate::lock::kind::permits::end_with_last;
 use crate::lock::modes::{self, modes};
 use crate::lock::table::{Entry, Hold};
 use crate::lock::{grant, leases, ready, reconcile, watchdog};
-use crate::lock::{Decision, Event, Key, Kind, Look, Owner, Refusal, Token};
+use crate::lock::{Decision, Event, Key, Look, Owner, Refusal, Token};
 
 /// Sets the lease to `lease` ms from now, shorter too; the lock's fencing counter, if that
 /// was to be raised.
@@ -56,8 +57,8 @@ pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &
     let owner = Owner::from(renewal.owner);
     reconcile::end_first(d, key, &owner);
     leases::set_lease(d, key, &owner, look, d.now.deadline(renewal.lease));
-    if matches!(look.kind, Kind::Permits(_)) && look.expires.is_none() {
-        leases::end_with_last(d, key, look);
+    if look.pool().is_some() && look.expires.is_none() {
+        end_with_last(d, key, look);
     }
     d.tell(key, Event::Renewed);
     let holds = modes(d.core, key, &owner, look).counts();

@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::shell::{by, key, Request, Shell};
-use crate::lock::deadlock;
+use crate::lock::kind::permits::hoards::{forget_hoards, hoarded};
 use crate::lock::{self, ClientId, Ended, Mode, Note};
 
 const FEW: usize = 1_000;
@@ -221,8 +221,8 @@ fn of_many_who_wait_for_permits_in_vain_the_newest_is_found_at_once() {
         .collect();
     let newest = |s: &mut Shell| {
         s.core.rules.detect_deadlocks = true;
-        deadlock::forget_hoards(&mut s.core, &key(0, "k"));
-        deadlock::hoarded(&s.core, &key(0, "k")).map(|(id, _)| id)
+        forget_hoards(&mut s.core, &key(0, "k"));
+        hoarded(&s.core, &key(0, "k")).map(|(id, _)| id)
     };
     assert_eq!(newest(&mut s), waits.last().copied());
     // Marks that are not true any more are gone for good when they were met once.

@@ -4,10 +4,11 @@ use super::judge;
 
 use crate::lock::grant::{self, Tried};
 use crate::lock::head::{self, Next};
+use crate::lock::kind::permits::is_short;
 use crate::lock::queue::Portion;
 use crate::lock::subscribers;
 use crate::lock::table::Entry;
-use crate::lock::{Decision, Key, Kind, Mode, Pool, WaiterId, WakeTarget};
+use crate::lock::{Decision, Key, Kind, Mode, WakeTarget};
 
 /// Waiters with so many keys are looked at in one decision: readers that may all enter, say.
 /// The rest is as if nothing had happened yet.
@@ -58,25 +59,6 @@ fn serve(d: &mut Decision<'_>, key: &Key, tries: &mut Portion) {
     d.work.dirty.remove(key);
 }
 
-/// Permits were granted in this decision, and fewer are left than this one waits for: so a try
-/// would find, and have nothing else to do.
-fn is_short(d: &Decision<'_>, key: &Key, id: WaiterId) -> bool {
-    let (Some(shared), Some(waiter)) = (d.core.locks.shared(key), d.core.queues.get(id)) else {
-        return false;
-    };
-    let want = &waiter.want;
-    let is_short = |pool: Pool| {
-        let asked = (want.share, want.once);
-        let how = grant::admit_to_permits(d.core, key, &want.owner, asked, (0, pool));
-        matches!(how, Ok(None))
-    };
-    want.mode == Mode::Permits
-        && shared.pool.is_some_and(is_short)
-        && shared.party(&want.owner).is_none()
-        && !waiter.is_late(d.now)
-        && !d.core.heard.is_closed(want.client)
-}
-
 /// Drains the decision under way: first who can have what it waits for gets it, then
 /// nobody may wait in a cycle.
 pub fn drain(d: &mut Decision<'_>) {
@@ -116,11 +98,10 @@ pub fn drain(d: &mut Decision<'_>) {
             continue;
         }
         let is_open = match d.ks.look(&key, &[]).kind {
-            Kind::Free => true,
             Kind::ReadWrite(Mode::Read) => {
                 whom == WakeTarget::AllShared && !head::is_waited_for(d.core, &key)
             }
-            Kind::ReadWrite(_) | Kind::Permits(_) | Kind::Plain | Kind::Foreign(_) => false,
+            found => found == Kind::Free,
         };
         if is_open {
             d.wake(&key, whom);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::lock::counters::Counters;
 use crate::lock::deadlock::{self, TooFar};
+use crate::lock::kind::permits::hoards::{forget_hoards, hoarded};
 use crate::lock::queue::{Rank, Waiter};
 use crate::lock::{grant, leaving};
 use crate::lock::{Core, Decision, Key, NoPermits, Owner, Refusal, WaiterId};
@@ -65,15 +66,15 @@ pub fn judge_upgrades(d: &mut Decision<'_>) -> bool {
 /// who wait here hold them, the newest of their requests is refused. Before that those that
 /// need not wait, for what their owners have come to hold, go. Whether there was one.
 pub fn judge_permits(d: &mut Decision<'_>, key: &Key) -> bool {
-    deadlock::forget_hoards(d.core, key);
-    if deadlock::hoarded(d.core, key).is_some() && nest_first(d, None) {
+    forget_hoards(d.core, key);
+    if hoarded(d.core, key).is_some() && nest_first(d, None) {
         return true;
     }
-    let find = |core: &Core| Ok(deadlock::hoarded(core, key).map(|(_, cycle)| cycle));
+    let find = |core: &Core| Ok(hoarded(core, key).map(|(_, cycle)| cycle));
     let Ok(Some(cycle)) = deadlock::proven(d, find) else {
         return false;
     };
-    let Some((id, _)) = deadlock::hoarded(d.core, key) else {
+    let Some((id, _)) = hoarded(d.core, key) else {
         return false;
     };
     Counters::up(&mut d.core.counters.deadlocks);

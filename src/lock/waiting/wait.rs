@@ -8,6 +8,7 @@ use crate::lock::ask::{Ask, Once, Want};
 use crate::lock::counters::Counters;
 use crate::lock::deadlock::{self, TooFar};
 use crate::lock::grant::{try_grant, Tried};
+use crate::lock::kind::permits::hoards::forget_hoards;
 use crate::lock::queue::{Keys, Rank, Waiter};
 use crate::lock::{leaving, reconcile};
 use crate::lock::{Core, Decision, Link, Refusal, Verdict, WaiterId};
@@ -122,7 +123,6 @@ fn stand_in_line(d: &mut Decision<'_>, id: WaiterId, mut waiter: Waiter) -> Resu
     }
     let keys = waiter.keys.clone();
     leaving::enqueue(d.core, id, waiter);
-    keys.iter()
-        .for_each(|key| deadlock::forget_hoards(d.core, key));
+    keys.iter().for_each(|key| forget_hoards(d.core, key));
     Ok(is_kept)
 }

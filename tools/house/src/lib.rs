@@ -53,6 +53,7 @@ pub const FLOORS: &[&[&str]] = &[
         "lock::types", "lock::key", "lock::found", "lock::write",
         "lock::address",
         "lock::ask", "lock::refusal", "lock::notice", "lock::kind", "lock::keyspace",
+        "lock::kind::plain::fields", "lock::kind::read_write::fields", "lock::kind::permits::fields",
         "lock::deadlines",
         "lock::moments", "lock::durations", "lock::fifo",
     ],
@@ -62,14 +63,16 @@ pub const FLOORS: &[&[&str]] = &[
         "lock::subscribers::state", "lock::in_flight",
         "lock::sessions", "lock::heard", "lock::work",
         "lock::away", "lock::pools", "lock::tokens", "lock::counters", "lock::reconcile::cause",
-        "lock::reconcile::diff", "lock::reconcile::merge", "lock::deadlock::inquiry",
-        "lock::deadlock::node", "lock::deadlock::steps",
+        "lock::reconcile::change", "lock::reconcile::judge", "lock::deadlock::inquiry",
+        "lock::deadlock::node", "lock::deadlock::steps", "lock::kind::read_write::known",
+        "lock::kind::read_write::merge",
     ],
     // The core as one, and questions to it.
     &[
         "lock::core", "lock::agenda", "lock::head", "lock::modes", "lock::leaving", "lock::grant::kind",
         "lock::deadlock::graph", "lock::deadlock::search", "lock::deadlock::cycles",
-        "lock::deadlock::pass", "lock::deadlock::permits",
+        "lock::deadlock::pass", "lock::kind::permits::hoards", "lock::kind::lock_kind",
+        "lock::kind::holders", "lock::reconcile::diff",
     ],
     // The decision.
     &["lock::decision"],
@@ -77,14 +80,19 @@ pub const FLOORS: &[&[&str]] = &[
     &[
         "lock::reconcile", "lock::leases", "lock::timeouts", "lock::moved", "lock::watchdog",
         "lock::subscribers", "lock::grant::token", "lock::deadlock", "lock::request::end_holds",
-        "lock::closed", "lock::take_back", "lock::ours",
+        "lock::closed", "lock::take_back", "lock::ours", "lock::kind::read_write::expire",
+        "lock::kind::read_write::learn_one", "lock::kind::read_write::lease_keys",
+        "lock::kind::permits::learn",
     ],
     // Who gets it.
-    &["lock::grant", "lock::deadlock::way_out", "lock::deadlock::inquire", "lock::waiting"],
+    &[
+        "lock::grant", "lock::deadlock::way_out", "lock::deadlock::inquire", "lock::waiting",
+        "lock::kind::plain", "lock::kind::read_write", "lock::kind::permits", "lock::kind::all",
+    ],
     // The ways in.
     &[
         "lock::decide", "lock::ready", "lock::waiting::wait", "lock::request", "lock::renewals",
-        "lock::run",
+        "lock::run", "lock::kind::permits::limit",
     ],
     &["lock"],
     // The shell.

@@ -4,7 +4,7 @@ use super::Locks;
 use crate::lock::table::hold::{Begun, Hold};
 use crate::lock::table::records::New;
 use crate::lock::table::shared::{Change, Shared};
-use crate::lock::{ClientId, Key, Token, WallMs, WallUs};
+use crate::lock::{ClientId, Key, Lease, Token, WallMs, WallUs};
 
 impl Locks {
     /// Records the one owner of a plain lock, and when it ends. The hold that is over with that.
@@ -117,6 +117,22 @@ impl Locks {
         self.heard.change(&key.name, was_heard, entry.is_heard());
         self.lengths.change(key.name.len(), was, is);
         self.set_deadline(key, to);
+    }
+
+    /// A lock that several may hold ends then, and an owner's own lease so, with so many holds.
+    pub fn change_ends(
+        &mut self,
+        key: &Key,
+        owner: &[u8],
+        expires: Option<WallMs>,
+        its: Option<(Lease, i64)>,
+    ) {
+        self.change_shared(key, |shared| {
+            shared.expires = expires;
+            if let Some((lease, holds)) = its {
+                shared.change(owner, |party| (party.lease, party.holds) = (lease, holds));
+            }
+        });
     }
 
     /// Puts this in the place of what is known of a lock that several may hold.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::diff::{is_left_over, lease_now};
+use super::known::{is_left_over, lease_now};
 use crate::lock::found::Holder;
 use crate::lock::table::{Entry, Party, Shared};
 use crate::lock::{Lease, Look, Mode, Now, Owner};

@@ -1,49 +1,28 @@
-//! Permits: several owners hold a lock at once, and no more permits are out than its limit.
-//!
-//! The limit comes with each request: whoever takes the first ones sets it. What is out is
-//! counted in the hash, and each owner has a field with its permits and its own lease.
-
-use super::kind::GrantKind;
-use super::secure::secure;
+//! Permits are given. The limit comes with each request: whoever takes the first ones sets it.
 
 use crate::lock::ask::{Once, Share, Want};
+use crate::lock::grant::{secure, GrantKind};
+use crate::lock::kind::lock_kind::Asked;
 use crate::lock::table::{Begun, Party};
 use crate::lock::{
-    Core, Decision, Key, Kind, Lease, Look, NoPermits, Owner, Pool, Refusal, Token, Write,
+    Core, Decision, Key, Lease, Look, NoPermits, Owner, Pool, Refusal, Token, Write,
 };
 
-/// In what way an owner that holds so many already can have permits of a lock which is held
-/// by some.
+/// In what way an owner can have permits of a lock which is held by some.
 pub fn admit(
     core: &Core,
     key: &Key,
-    owner: &[u8],
-    (share, once): (Share, Once),
-    (held, pool): (i64, Pool),
+    asked: &Asked<'_>,
+    pool: Pool,
 ) -> Result<Option<GrantKind>, Refusal> {
-    let refuse = |why| Refusal::Permits {
-        key: key.clone(),
-        why,
-    };
-    if pool.asked != share.limit() {
-        // As far as it is known that anybody holds any: the rest may have run out.
-        let any = core
-            .locks
-            .shared(key)
-            .is_some_and(|known| known.permits() > 0);
-        return if any {
-            Err(refuse(NoPermits::OtherLimit(pool)))
-        } else {
-            Ok(None)
-        };
-    }
-    if held > 0 {
-        match once {
+    let (held, owner) = (asked.has.count(asked.mode), asked.owner);
+    if held > 0 && pool.asked == asked.share.limit() {
+        match asked.once {
             Once::Nests => {}
-            Once::IsTheSame if held == share.count() => return Ok(Some(GrantKind::Same)),
+            Once::IsTheSame if held == asked.share.count() => return Ok(Some(GrantKind::Same)),
             Once::IsTheSame => {
                 let owner = Owner::from(owner);
-                return Err(refuse(NoPermits::OtherShare { owner, held }));
+                return Err(refuse(key, NoPermits::OtherShare { owner, held }));
             }
             Once::IsRefused => {
                 let (key, owner) = (key.clone(), Owner::from(owner));
@@ -51,10 +30,33 @@ pub fn admit(
             }
         }
     }
+    can_have(core, key, asked.share, pool)
+}
+
+/// Whether somebody can have so many permits more.
+pub fn can_have(
+    core: &Core,
+    key: &Key,
+    share: Share,
+    pool: Pool,
+) -> Result<Option<GrantKind>, Refusal> {
+    if pool.asked != share.limit() {
+        // As far as it is known that anybody holds any: the rest may have run out.
+        let known = core.locks.shared(key);
+        return match known.is_some_and(|known| known.permits() > 0) {
+            true => Err(refuse(key, NoPermits::OtherLimit(pool))),
+            false => Ok(None),
+        };
+    }
     if share.count() > pool.limit {
-        return Err(refuse(NoPermits::AboveLimit(pool)));
+        return Err(refuse(key, NoPermits::AboveLimit(pool)));
     }
     Ok((share.count() <= pool.available()).then_some(GrantKind::Join))
+}
+
+fn refuse(key: &Key, why: NoPermits) -> Refusal {
+    let key = key.clone();
+    Refusal::Permits { key, why }
 }
 
 /// The owner has so many permits more.
@@ -69,14 +71,11 @@ pub fn give(
     secure(d, key, want, how, &mut look)?;
     let until = d.now.deadline(want.lease);
     let limit = want.share.limit();
-    let before = match look.kind {
-        Kind::Permits(pool) => pool,
-        _ => Pool {
-            asked: limit,
-            limit,
-            out: 0,
-        },
-    };
+    let before = look.pool().unwrap_or(Pool {
+        asked: limit,
+        limit,
+        out: 0,
+    });
     let pool = Some(before.plus(want.share.count()));
     let holds = look.holds.saturating_add(want.share.count());
     let at = look.lease.end().map_or(until, |at| at.max(until));

@@ -1,10 +1,9 @@
 //! Who holds a read/write lock, one by one: there may be very many.
 
-use super::diff::{is_left_over, lease_now};
-use super::over::party_ended;
-use super::Cause;
+use super::known::{is_left_over, lease_now};
+use crate::lock::reconcile::{party_ended, Cause};
 use crate::lock::table::{Entry, Party};
-use crate::lock::{watchdog, Decision, Key, Kind, Lease, Look, Mode, Owner, Reason};
+use crate::lock::{watchdog, Decision, Key, Lease, Look, Mode, Owner, Reason};
 
 /// So many more fields than are known.
 pub fn unknown(d: &Decision<'_>, key: &Key, found: &Look) -> i64 {
@@ -19,7 +18,7 @@ pub fn any_unread(d: &mut Decision<'_>, key: &Key) -> bool {
         return false;
     }
     let found = d.ks.look(key, &[]);
-    matches!(found.kind, Kind::ReadWrite(_)) && unknown(d, key, &found) > 0
+    found.kind.is_read_write() && unknown(d, key, &found) > 0
 }
 
 /// What is known of one owner is as it was found from now on. Whether it is a reader whose lease

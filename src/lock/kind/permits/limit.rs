@@ -1,8 +1,9 @@
 //! LIMIT: changes how many permits of a lock there are, while it is held.
 
+use super::learn::see;
 use crate::lock::queue::Which;
-use crate::lock::{modes, ready, reconcile};
-use crate::lock::{Decision, Kind, NoPermits, Pool, Refusal, Write};
+use crate::lock::{modes, ready};
+use crate::lock::{Decision, NoPermits, Pool, Refusal, Write};
 
 /// The limit is this from now on, until nobody holds any permits. The limit that was in
 /// force. Nothing is taken from anybody; who waits for more permits than there are now is
@@ -15,17 +16,17 @@ pub fn limit(d: &mut Decision<'_>, db: i32, name: &[u8], limit: i64) -> Result<i
         key: key.clone(),
         why,
     };
-    let pool = match look.kind {
-        Kind::Permits(pool) => pool,
-        Kind::Free => return Err(refuse(NoPermits::Free)),
-        _ => return Err(refuse(NoPermits::OtherKind)),
+    let pool = match look.pool() {
+        Some(pool) => pool,
+        None if look.is_free() => return Err(refuse(NoPermits::Free)),
+        None => return Err(refuse(NoPermits::OtherKind)),
     };
     if limit == pool.limit {
         return Ok(limit);
     }
     let now = Pool { limit, ..pool };
     d.write(&key, Write::SetPool(now));
-    reconcile::see(d, &key, now);
+    see(d, &key, now);
     if limit < pool.limit {
         let above = refuse(NoPermits::AboveLimit(now));
         let wants_more = Which::WantsMore(limit);

@@ -4,19 +4,63 @@
 //! All are read beside that (`parts.rs`), so that each lease ends in time, and so that what is out
 //! is counted again where others have changed the hash.
 
-use super::over::{drop_holders, party_ended};
-use super::revive::revive;
-use super::Cause;
+use crate::lock::pools::Seen;
+use crate::lock::reconcile::{drop_holders, party_ended, read_parts, revive};
+use crate::lock::reconcile::{Cause, Over};
 use crate::lock::table::{Party, Shared};
 use crate::lock::{
-    Decision, Event, Holder, Key, Kind, Lease, Look, Mode, Owner, Pool, Reason, WakeTarget, Write,
+    Decision, Event, Holder, Key, Lease, Look, Mode, Owner, Pool, Reason, WakeTarget, Write,
 };
+
+/// It is not known who holds these permits, or others have changed the hash: those who hold
+/// them are read, all or some of them. Whether something was written.
+pub fn learn(
+    d: &mut Decision<'_>,
+    key: &Key,
+    owner: &[u8],
+    (found, heard): (&Look, Option<Cause>),
+    over: &mut Over,
+) -> bool {
+    let Some(pool) = found.pool() else {
+        return false;
+    };
+    let known = d.core.locks.shared(key).and_then(|shared| shared.pool);
+    let known = known.or_else(|| match d.core.pools.seen(key) {
+        Some(Seen::Out(pool)) => Some(pool),
+        Some(Seen::Unknown(_)) | None => None,
+    });
+    let before = d.size();
+    if found.holds > 0 {
+        take_in_own(d, key, owner, found);
+    } else if let Some(party) = vanish(d, key, &Owner::from(owner)) {
+        if known == Some(pool) {
+            count(d, key, party.holds.saturating_neg());
+        }
+    }
+    // As it was, but for what is done here, and it is read on by the timer.
+    let is_read_on = d.core.pools.progress(key).is_some();
+    let any = d.core.locks.shared(key).is_some();
+    if known == Some(pool) && heard.is_none() && is_read_on && any {
+        return d.size() != before;
+    }
+    let Some(pool) = d.ks.look(key, &[]).pool() else {
+        return true;
+    };
+    if any {
+        let (pool, expires) = (Some(pool), found.expires);
+        d.core.locks.change_shared(key, |shared| {
+            (shared.pool, shared.expires) = (pool, expires);
+        });
+    }
+    d.core.pools.begin(key, Seen::Out(pool));
+    read_parts(d, key, over).again || d.size() != before
+}
 
 /// All who hold permits are known: as many are out as they have.
 pub fn all_read(d: &mut Decision<'_>, key: &Key, found: &Look) {
     let shared = d.core.locks.shared(key);
     let held = shared.map_or((0, 0), |shared| (shared.fields(), shared.permits()));
-    if let Kind::Permits(pool) = found.kind {
+    if let Some(pool) = found.pool() {
         if held.0 == found.fields {
             count(d, key, held.1.saturating_sub(pool.out));
         }
@@ -28,7 +72,7 @@ pub fn count(d: &mut Decision<'_>, key: &Key, permits: i64) -> bool {
     if permits == 0 {
         return false;
     }
-    let Kind::Permits(pool) = d.ks.look(key, &[]).kind else {
+    let Some(pool) = d.ks.look(key, &[]).pool() else {
         return false;
     };
     let pool = pool.plus(permits);
@@ -54,7 +98,7 @@ pub fn take_in(d: &mut Decision<'_>, key: &Key, holder: Holder) {
     let is_new = known.is_none();
     if known.is_none_or(|party| (party.holds, party.lease) != (holds, lease)) {
         let found = d.ks.look(key, &[]);
-        let Kind::Permits(pool) = found.kind else {
+        let Some(pool) = found.pool() else {
             return;
         };
         d.core.locks.change_shared(key, |shared| {
@@ -107,7 +151,7 @@ fn expire(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
 
 /// The owner, as it was found, has so many permits fewer. The hash goes with the last field.
 pub fn give_back(d: &mut Decision<'_>, key: &Key, owner: &Owner, found: &Look, permits: i64) {
-    let Kind::Permits(pool) = found.kind else {
+    let Some(pool) = found.pool() else {
         return;
     };
     let left = found.holds.saturating_sub(permits);
@@ -134,9 +178,11 @@ pub fn forget(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> Option<Party> {
     gone
 }
 
-/// Somebody has taken away the permits of an owner by hand.
-pub fn vanish(d: &mut Decision<'_>, key: &Key, party: &Party) {
-    forget(d, key, &party.hold.owner);
+/// Somebody has taken away the permits of an owner by hand. What was known of it.
+pub fn vanish(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> Option<Party> {
+    let party = d.core.locks.party(key, owner).cloned()?;
+    forget(d, key, owner);
     party_ended(d, key, party.clone(), Cause::Removed, None);
     d.look_later(key);
+    Some(party)
 }

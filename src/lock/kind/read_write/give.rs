@@ -1,22 +1,16 @@
-//! Read/write locks: many readers, each with a lease of its own, or one writer.
-//!
-//! The layout is Redisson's RReadWriteLock: the hash has a field `mode`, a field
-//! for each reader and one for the writer, and each read hold has a lease key. A
-//! reader whose lease keys are gone holds nothing, though its field may be there.
+//! An owner reads or writes from now on.
 
-use super::kind::{one_more, too_many, GrantKind};
-use super::secure::secure;
-
+use super::lease_keys;
 use crate::lock::ask::Want;
+use crate::lock::grant::{one_more, secure, too_many, GrantKind};
 use crate::lock::kind::own_lease;
-use crate::lock::leases;
 use crate::lock::table::{Begun, Party};
 use crate::lock::{
     Decision, Key, Kind, Lease, Look, Mode, Refusal, Token, WallMs, Write, MOST_READS,
 };
 
 /// A hold in READ or WRITE mode.
-pub fn give_shared(
+pub fn give(
     d: &mut Decision<'_>,
     key: &Key,
     want: &Want,
@@ -105,7 +99,7 @@ fn write(
     d.count(key, owner, want.mode, holds, 1);
     // By hand, the lease keys of a writer that reads too may have had another end.
     if let Some(at) = at.filter(|at| look.lease != Lease::Until(*at)) {
-        leases::renew(d, key, owner, look.holds, at);
+        lease_keys::renew(d, key, owner, look.holds, at);
     }
     if want.mode == Mode::Read {
         let (owner, index) = (owner.clone(), holds);

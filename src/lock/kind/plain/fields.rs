@@ -1,13 +1,13 @@
 //! A plain lock: a hash of one field, its owner's id, which counts the owner's holds, as
 //! Redisson's RLock has it. It ends with the hash.
 
-use super::hash::{count, Hash, MODE};
 use crate::lock::found::{Holder, Kind, Lease, Look, Mode};
+use crate::lock::kind::hash::{count, Hash, MODE};
 use crate::lock::types::Owner;
 
 /// A hash of one field: a plain lock, if its value is a count of holds; or what has no other
 /// field than `mode`, which says of which kind it is (`kind_of`).
-pub(super) fn look(
+pub fn look(
     hash: &impl Hash,
     owner: &[u8],
     holder: Option<&[u8]>,
@@ -43,7 +43,7 @@ pub(super) fn look(
 }
 
 /// What its field says: all holds have this lease, that of the hash.
-pub(super) fn holder(field: &[u8], value: &[u8], lease: Lease) -> Option<Holder> {
+pub fn holder(field: &[u8], value: &[u8], lease: Lease) -> Option<Holder> {
     Some(Holder {
         holds: count(value)?,
         owner: Owner::from(field),

@@ -1,8 +1,8 @@
 //! A lock with permits: `mode` counts those that are out, and each owner has a field with its
 //! permits and its own lease.
 
-use super::hash::{count, is_owner, whole, Hash};
 use crate::lock::found::{Holder, Lease, Look, Mode, Pool};
+use crate::lock::kind::hash::{count, is_owner, whole, Hash};
 use crate::lock::types::{Owner, WallMs};
 
 /// The field `mode` begins with this.
@@ -19,7 +19,7 @@ pub fn permit_text(permits: i64, ends: WallMs) -> String {
     format!("{permits}@{}", ends.0)
 }
 
-pub(super) fn pool(value: &[u8]) -> Option<Pool> {
+pub fn pool(value: &[u8]) -> Option<Pool> {
     let rest = value.strip_prefix(PERMITS.as_bytes())?;
     let mut numbers = rest.split(|byte| *byte == b' ');
     let mut next = || whole(numbers.next()?);
@@ -39,7 +39,7 @@ fn permit(value: &[u8]) -> Option<(i64, WallMs)> {
 }
 
 /// What is `found`, with this owner's permits.
-pub(super) fn look(hash: &impl Hash, owner: &[u8], found: Look) -> Option<Look> {
+pub fn look(hash: &impl Hash, owner: &[u8], found: Look) -> Option<Look> {
     let Some(its) = hash.field(owner, permit) else {
         return Some(found);
     };

@@ -1,7 +1,7 @@
 //! Whether a read/write lock keeps readers out.
 
-use super::due::read;
-use super::reader::any_unread;
+use super::learn_one::any_unread;
+use crate::lock::reconcile::read;
 use crate::lock::table::Entry;
 use crate::lock::{Decision, Key, Kind, Mode};
 

@@ -1,8 +1,8 @@
 //! A read/write lock, as Redisson's RReadWriteLock has it: beside `mode`, a field for each reader
 //! and for each writer that counts its holds. Each read hold has a lease key.
 
-use super::hash::{count, is_owner, Hash, WRITER};
 use crate::lock::found::{Holder, Lease, Look, Mode};
+use crate::lock::kind::hash::{count, is_owner, Hash, WRITER};
 use crate::lock::types::Owner;
 
 /// What the field `mode` of a read/write lock says in this mode.
@@ -14,7 +14,7 @@ pub fn mode_text(mode: Mode) -> &'static [u8] {
 }
 
 /// The mode that these words stand for.
-pub(super) fn mode(value: &[u8]) -> Option<Mode> {
+pub fn mode(value: &[u8]) -> Option<Mode> {
     let is = |mode: &Mode| mode_text(*mode) == value;
     [Mode::Read, Mode::Write].into_iter().find(is)
 }
@@ -25,7 +25,7 @@ pub fn writer_field(owner: &[u8]) -> Vec<u8> {
 }
 
 /// What is `found`, with this owner's holds.
-pub(super) fn look(hash: &impl Hash, owner: &[u8], found: Look) -> Option<Look> {
+pub fn look(hash: &impl Hash, owner: &[u8], found: Look) -> Option<Look> {
     let of = |name: &[u8]| hash.field(name, count).unwrap_or(Some(0));
     Some(Look {
         holds: of(owner)?,
