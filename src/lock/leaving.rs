@@ -73,14 +73,14 @@ fn who_may_wait(core: &Core, key: &Key, shared: &Shared, waiting: usize) -> BTre
     // There may be very many who hold it, or who wait: the fewer are gone through.
     let all = shared.fields() <= waiting;
     if all {
-        let parties = shared.parties();
-        return parties.map(|party| party.hold.owner.clone()).collect();
+        let holds = shared.holds();
+        return holds.map(|hold| hold.owner.clone()).collect();
     }
     let waiting = core.queues.waiting(key);
     let mut owners: BTreeSet<Owner> = waiting.map(|one| one.want.owner.clone()).collect();
     if shared.stuck() > 0 {
-        let known = shared.parties().filter(|party| party.waits);
-        owners.extend(known.map(|party| party.hold.owner.clone()));
+        let known = shared.holds().filter(|hold| hold.waits);
+        owners.extend(known.map(|hold| hold.owner.clone()));
     }
     owners
 }

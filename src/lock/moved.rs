@@ -61,17 +61,17 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
         d.core.locks.set_deadline(to, holders.deadline);
         return;
     };
-    let owners = shared.parties().map(|party| party.hold.owner.clone());
+    let owners = shared.holds().map(|hold| hold.owner.clone());
     for owner in owners.collect::<Vec<Owner>>() {
-        let gone = shared.change(&owner, |party| {
-            watchdog::let_rest(d, from, &mut party.hold);
-            if party.reads {
-                party.stop_reading();
+        let gone = shared.change(&owner, |hold| {
+            watchdog::let_rest(d, from, hold);
+            if hold.reads {
+                hold.stop_reading();
             }
-            party.waits = false;
+            hold.waits = false;
         });
-        if let Some(party) = gone {
-            d.core.locks.is_over(&party.hold);
+        if let Some(hold) = gone {
+            d.core.locks.is_over(&hold);
         }
     }
     if !shared.is_empty() {

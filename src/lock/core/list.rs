@@ -129,7 +129,7 @@ impl Core {
         let owners = holders.into_iter().map(|holder| holder.owner);
         let is_behind = |owner: &Owner| behind.is_none_or(|behind| &**owner > behind);
         let owners: BTreeSet<Owner> = owners.filter(is_behind).collect();
-        owners.into_iter().map(Hold::found).collect()
+        owners.into_iter().map(Hold::of).collect()
     }
 }
 

@@ -203,9 +203,9 @@ impl Core {
                 .locks
                 .shared(key)
                 .filter(|shared| shared.pool.is_some());
-            for party in shared.into_iter().flat_map(|shared| shared.parties()) {
-                let waits = self.queues.first_of(&party.hold.owner, key).is_some();
-                assert_eq!(party.waits, waits, "{key:?}: {party:?}");
+            for hold in shared.into_iter().flat_map(|shared| shared.holds()) {
+                let waits = self.queues.first_of(&hold.owner, key).is_some();
+                assert_eq!(hold.waits, waits, "{key:?}: {hold:?}");
             }
         }
     }

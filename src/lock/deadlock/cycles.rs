@@ -96,7 +96,7 @@ pub fn other_upgrade(core: &Core, id: WaiterId) -> Option<Vec<Link>> {
     let shared = entry.shared()?;
     // Upgrades stand before all others; one whose lease is over keeps its place.
     let mut upgrades = core.queues.waiting(key).take_while(|w| w.rank.is_front());
-    let reads = |owner: &Owner| shared.party(owner).is_some_and(|party| party.reads);
+    let reads = |owner: &Owner| shared.hold(owner).is_some_and(|hold| hold.reads);
     let other = upgrades.find(|w| w.want.owner != *me && reads(&w.want.owner))?;
     let other = other.want.owner.clone();
     let link = |waits: &Owner, for_: &Owner| Link {
@@ -184,6 +184,6 @@ pub fn upgrades(core: &Core, keys: &[Key], want: &Want) -> bool {
     let [key] = keys else {
         return false;
     };
-    let party = core.locks.party(key, &want.owner);
-    want.mode == Mode::Write && party.is_some_and(|party| party.reads)
+    let hold = core.locks.sharer(key, &want.owner);
+    want.mode == Mode::Write && hold.is_some_and(|hold| hold.reads)
 }

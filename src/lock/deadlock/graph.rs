@@ -9,7 +9,7 @@
 //! node leads to: a search can stop after any of them and go on later.
 
 use crate::lock::queue::{Rank, Waiter};
-use crate::lock::table::{Entry, Hold, Party, Shared};
+use crate::lock::table::{Entry, Hold, Shared};
 use crate::lock::{Core, Key, Now, Owner, WaiterId, WallMs};
 
 use super::node::{At, Cursor, InTheWay, Node, Stage};
@@ -70,9 +70,9 @@ impl<'a> Graph<'a> {
             return true;
         }
         let shared = self.shared(entry);
-        let party = || shared?.party(by).filter(|party| self.holds(party));
+        let hold = || shared?.hold(by).filter(|hold| self.holds(hold));
         match shared.map(|shared| (InTheWay::of(waiter.want.mode, shared), shared)) {
-            Some((InTheWay::All, _)) => party().is_some(),
+            Some((InTheWay::All, _)) => hold().is_some(),
             Some((InTheWay::Writer, shared)) => shared.writer() == Some(by),
             Some((InTheWay::Nobody, _)) | None => false,
         }
@@ -117,8 +117,8 @@ impl<'a> Graph<'a> {
                 self.plain(entry).map(|hold| hold.owner.clone())
             }
             Stage::Holders => return self.step_to_holders(waiter, key, entry, cursor),
-            Stage::Each => match self.next_party(entry, cursor) {
-                Some(party) => Some(party.hold.owner.clone()).filter(|_| self.holds(party)),
+            Stage::Each => match self.next_holder(entry, cursor) {
+                Some(hold) => Some(hold.owner.clone()).filter(|_| self.holds(hold)),
                 None => {
                     cursor.stage = Stage::Ahead;
                     None
@@ -152,7 +152,7 @@ impl<'a> Graph<'a> {
                 let writer = shared.writer().filter(|writer| *writer != owner);
                 self.to_owner(writer.cloned())
             }
-            InTheWay::All if shared.party(owner).is_none() => Step::To(Node::Holders(key.clone())),
+            InTheWay::All if shared.hold(owner).is_none() => Step::To(Node::Holders(key.clone())),
             InTheWay::All => {
                 cursor.stage = Stage::Each;
                 Step::Nothing
@@ -164,19 +164,19 @@ impl<'a> Graph<'a> {
 
     fn step_of_holders(&self, key: &Key, cursor: &mut Cursor) -> Step {
         let entry = self.core.locks.get(key);
-        match entry.and_then(|entry| self.next_party(entry, cursor)) {
-            Some(party) if self.holds(party) => self.to_owner(Some(party.hold.owner.clone())),
+        match entry.and_then(|entry| self.next_holder(entry, cursor)) {
+            Some(hold) if self.holds(hold) => self.to_owner(Some(hold.owner.clone())),
             Some(_) => Step::Nothing,
             None => Step::End,
         }
     }
 
-    fn next_party<'e>(&self, entry: &'e Entry, cursor: &mut Cursor) -> Option<&'e Party> {
-        let last = cursor.party.take();
+    fn next_holder<'e>(&self, entry: &'e Entry, cursor: &mut Cursor) -> Option<&'e Hold> {
+        let last = cursor.hold.take();
         let shared = entry.shared()?;
-        let party = shared.parties_behind(last.as_deref()).next()?;
-        cursor.party = Some(party.hold.owner.clone());
-        Some(party)
+        let hold = shared.holds_behind(last.as_deref()).next()?;
+        cursor.hold = Some(hold.owner.clone());
+        Some(hold)
     }
 
     // Places in a queue.
@@ -269,12 +269,12 @@ impl<'a> Graph<'a> {
     /// The holders of a lock that several may hold, if that is not over.
     fn shared<'e>(&self, entry: &'e Entry) -> Option<&'e Shared> {
         entry.shared().filter(|shared| {
-            let mut holds = shared.parties().map(|party| &party.hold);
+            let mut holds = shared.holds();
             holds.any(|hold| self.lives(hold, shared.expires))
         })
     }
 
-    fn holds(&self, party: &Party) -> bool {
-        party.writes || self.lives(&party.hold, party.lease.end())
+    fn holds(&self, hold: &Hold) -> bool {
+        hold.writes || self.lives(hold, hold.lease.end())
     }
 }

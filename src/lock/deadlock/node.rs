@@ -59,7 +59,7 @@ pub struct Cursor {
     pub alone: bool,
     pub stage: Stage,
     /// The last holder that was come to.
-    pub party: Option<Owner>,
+    pub hold: Option<Owner>,
 }
 
 impl Cursor {
@@ -81,7 +81,7 @@ impl Cursor {
 
     /// Nothing was looked at yet.
     pub fn is_at_start(&self) -> bool {
-        self.stage == Stage::Holder && self.party.is_none()
+        self.stage == Stage::Holder && self.hold.is_none()
     }
 
     /// Which of the request's keys the last step was about.
@@ -94,7 +94,7 @@ impl Cursor {
     pub fn next_key(&mut self) {
         self.key = self.key.saturating_add(1);
         self.stage = Stage::Holder;
-        self.party = None;
+        self.hold = None;
     }
 }
 

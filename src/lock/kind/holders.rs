@@ -63,16 +63,16 @@ fn some_known<K: Keyspace>(
     if entry.plain().is_some() || entry.fields() != look.fields {
         return None;
     }
-    let writer = shared.writer().and_then(|owner| shared.party(owner));
-    let rest = shared.parties().filter(|party| !party.writes);
+    let writer = shared.writer().and_then(|owner| shared.hold(owner));
+    let rest = shared.holds().filter(|hold| !hold.writes);
     let mut holders = Vec::new();
-    for party in writer.into_iter().chain(rest) {
+    for hold in writer.into_iter().chain(rest) {
         if holders.len() >= most {
             break;
         }
-        let owner = &party.hold.owner;
+        let owner = &hold.owner;
         let found = ks.look(key, owner);
-        if (party.reads, party.writes) != (found.holds > 0, found.writes > 0) {
+        if (hold.reads, hold.writes) != (found.holds > 0, found.writes > 0) {
             return None;
         }
         let of_hash = Lease::of(found.expires);

@@ -22,6 +22,6 @@ pub use change::Change;
 pub use due::{attend, differs, end_leases, expire, read, read_on, read_to_release};
 pub use holder::know_holder;
 pub use judge::{judge, why_no_lock};
-pub use over::{drop_holders, end, end_first, end_many, end_some, party_ended};
+pub use over::{drop_holders, end, end_first, end_many, end_some, hold_ended};
 pub use parts::{are_many, read_parts, Parts};
 pub use revive::{revive, revived_until, watched};

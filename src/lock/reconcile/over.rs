@@ -3,7 +3,7 @@
 use super::cause::{Cause, Over};
 use super::revive::revive;
 use crate::lock::kind::read_write::lease_keys;
-use crate::lock::table::{Ended, Entry, Hold, Party, Shared, Why};
+use crate::lock::table::{Ended, Entry, Hold, Shared, Why};
 use crate::lock::{watchdog, Decision, Event, Key, Lease, Reason, Slot, WallMs};
 
 /// Forgets the key's holds, for they are lost: those they were bound to are told, and no
@@ -49,23 +49,23 @@ fn end_one(d: &mut Decision<'_>, ended: Ended) {
     let Ended {
         key,
         db,
-        party,
+        hold,
         end,
         why,
         leases,
     } = ended;
-    let owner = &party.hold.owner;
+    let owner = &hold.owner;
     // Others may have made a reader of it again, and its lease keys are that one's then.
     let at = Key { db, ..key.clone() };
     if leases && d.ks.slot(&at) != Slot::Others && d.ks.look(&at, owner).holds == 0 {
-        lease_keys::end(d, &at, owner, 1..=party.holds);
+        lease_keys::end(d, &at, owner, 1..=hold.holds);
     }
     if let Why::Found(cause, then) = why {
         if let Some(event) = cause.event(end, then) {
             d.tell(&key, event);
         }
     }
-    lose(d, &key, party.hold, end, why);
+    lose(d, &key, hold, end, why);
 }
 
 /// Whomever a hold was bound to is told why it was lost.
@@ -116,7 +116,7 @@ pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool, over: &mut
             }
             revived
         }
-        Some(shared) => end_parties(d, key, &shared, (cause, free), over),
+        Some(shared) => end_each(d, key, &shared, (cause, free), over),
     };
     over.revived |= revived;
     if !revived {
@@ -152,11 +152,11 @@ fn end_unwatched(d: &mut Decision<'_>, key: &Key, (cause, free): (Cause, bool), 
         }
         return;
     };
-    for party in shared.parties() {
-        if free && party.reads {
-            lease_keys::end(d, key, &party.hold.owner, 1..=party.holds);
+    for hold in shared.holds() {
+        if free && hold.reads {
+            lease_keys::end(d, key, &hold.owner, 1..=hold.holds);
         }
-        if let Some(event) = cause.event(party.end(shared.expires), d.now) {
+        if let Some(event) = cause.event(hold.end(shared.expires), d.now) {
             over.ran_out = true;
             d.tell(key, event);
         }
@@ -164,7 +164,7 @@ fn end_unwatched(d: &mut Decision<'_>, key: &Key, (cause, free): (Cause, bool), 
 }
 
 /// The same for the holders of a lock that several may hold. Whether one was written anew.
-fn end_parties(
+fn end_each(
     d: &mut Decision<'_>,
     key: &Key,
     shared: &Shared,
@@ -172,11 +172,11 @@ fn end_parties(
     over: &mut Over,
 ) -> bool {
     let mut revived = false;
-    for party in shared.parties() {
-        let end = party.end(shared.expires);
+    for hold in shared.holds() {
+        let end = hold.end(shared.expires);
         let event = cause.event(end, d.now);
-        let watched = party.hold.watch.is_some();
-        let owner = &party.hold.owner;
+        let watched = hold.watch.is_some();
+        let owner = &hold.owner;
         if free && watched && event == Some(Event::Expired) {
             revived |= revive(d, key, owner, end);
             let look = d.ks.look(key, owner);
@@ -187,25 +187,19 @@ fn end_parties(
         d.core.locks.change_shared(key, |known| {
             known.remove(owner);
         });
-        if free && party.reads {
-            lease_keys::end(d, key, owner, 1..=party.holds);
+        if free && hold.reads {
+            lease_keys::end(d, key, owner, 1..=hold.holds);
         }
         over.ran_out |= event.is_some();
-        party_ended(d, key, party.clone(), cause, end);
+        hold_ended(d, key, hold.clone(), cause, end);
     }
     revived
 }
 
 /// An owner of a lock that several may hold is not in it any more.
-pub fn party_ended(
-    d: &mut Decision<'_>,
-    key: &Key,
-    party: Party,
-    cause: Cause,
-    end: Option<WallMs>,
-) {
+pub fn hold_ended(d: &mut Decision<'_>, key: &Key, hold: Hold, cause: Cause, end: Option<WallMs>) {
     if let Some(event) = cause.event(end, d.now) {
         d.tell(key, event);
     }
-    watchdog::on_lost(d, key, party.hold, cause.reason(end, d.now));
+    watchdog::on_lost(d, key, hold, cause.reason(end, d.now));
 }

@@ -119,8 +119,8 @@ fn look_at_known(d: &mut Decision<'_>, key: &Key, behind: Option<Owner>, dead: &
     let entry = d.core.locks.get(key);
     let shared = entry.filter(|entry| entry.fields() > fields);
     let shared = shared.and_then(Entry::shared).into_iter();
-    let some = shared.flat_map(|shared| shared.parties_behind(behind.as_deref()));
-    let some = some.take(KNOWN).map(|party| party.hold.owner.clone());
+    let some = shared.flat_map(|shared| shared.holds_behind(behind.as_deref()));
+    let some = some.take(KNOWN).map(|hold| hold.owner.clone());
     let some: Vec<Owner> = some.collect();
     for owner in &some {
         let found = d.ks.look(key, owner);

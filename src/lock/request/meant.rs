@@ -35,7 +35,7 @@ pub fn is_aimed_at(
     // The last token was given to whoever holds it alone. Among readers it may be that of
     // one who has left.
     let alone = entry.and_then(|entry| match entry.shared() {
-        Some(shared) => Some(&shared.party(shared.writer()?)?.hold),
+        Some(shared) => shared.hold(shared.writer()?),
         None => entry.plain(),
     });
     match alone {

@@ -1,9 +1,7 @@
 //! Locks that have ended with very many holders: what follows for each of these is done some
 //! at a time. The lock itself is over at once, and may be another's by now.
 
-#[cfg(test)]
 use super::hold::Hold;
-use super::hold::Party;
 use super::shared::Shared;
 use crate::lock::fifo::Fifo;
 use crate::lock::key::exchanged;
@@ -48,14 +46,14 @@ impl Ending {
         self.key.name == key.name && (self.key.db == key.db || self.db == key.db)
     }
 
-    fn ended(&self, party: Party) -> Ended {
+    fn ended(&self, hold: Hold) -> Ended {
         Ended {
             key: self.key.clone(),
             db: self.db,
-            end: party.end(self.shared.expires),
+            end: hold.end(self.shared.expires),
             why: self.why,
-            leases: self.leases && party.reads,
-            party,
+            leases: self.leases && hold.reads,
+            hold,
         }
     }
 }
@@ -67,7 +65,7 @@ pub struct Ended {
     pub key: Key,
     /// In which database its lease keys lie.
     pub db: i32,
-    pub party: Party,
+    pub hold: Hold,
     /// When its holds would have ended.
     pub end: Option<WallMs>,
     pub why: Why,
@@ -96,8 +94,8 @@ impl Endings {
     pub fn next(&mut self) -> Option<Ended> {
         loop {
             let ending = self.0.front_mut()?;
-            if let Some(party) = ending.shared.pop() {
-                return Some(ending.ended(party));
+            if let Some(hold) = ending.shared.pop() {
+                return Some(ending.ended(hold));
             }
             self.0.pop_front();
         }
@@ -107,8 +105,8 @@ impl Endings {
     pub fn take(&mut self, key: &Key, owner: &[u8]) -> Option<Ended> {
         let mut of_key = self.0.iter_mut().filter(|ending| ending.is_of(key));
         of_key.find_map(|ending| {
-            let party = ending.shared.take(owner)?;
-            Some(ending.ended(party))
+            let hold = ending.shared.take(owner)?;
+            Some(ending.ended(hold))
         })
     }
 
@@ -124,8 +122,8 @@ impl Endings {
     pub fn holds(&self) -> impl Iterator<Item = (&Key, i32, &Hold)> {
         self.0.iter().flat_map(|ending| {
             ending.shared.check_ending();
-            let parties = ending.shared.parties();
-            parties.map(|party| (&ending.key, ending.db, &party.hold))
+            let holds = ending.shared.holds();
+            holds.map(|hold| (&ending.key, ending.db, hold))
         })
     }
 

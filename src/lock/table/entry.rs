@@ -66,8 +66,8 @@ impl Entry {
 
     /// All that are known to hold it.
     pub fn holds(&self) -> impl Iterator<Item = &Hold> {
-        let parties = self.shared.iter().flat_map(|shared| shared.parties());
-        self.plain.iter().chain(parties.map(|party| &party.hold))
+        let holds = self.shared.iter().flat_map(|shared| shared.holds());
+        self.plain.iter().chain(holds)
     }
 
     /// Those of them behind this owner, in the order of their names; each owner once.
@@ -75,22 +75,18 @@ impl Entry {
         let is_behind = move |hold: &&Hold| owner.is_none_or(|owner| &*hold.owner > owner);
         let mut plain = self.plain.as_ref().filter(is_behind);
         let shared = self.shared.iter();
-        let mut parties = shared
-            .flat_map(move |shared| shared.parties_behind(owner))
+        let mut others = shared
+            .flat_map(move |shared| shared.holds_behind(owner))
             .peekable();
         std::iter::from_fn(move || {
-            let party = parties.peek().map(|party| &party.hold.owner);
-            match (plain, party) {
-                (Some(hold), Some(party)) if hold.owner > *party => {}
-                (Some(hold), party) => {
-                    let twice = party == Some(&hold.owner);
-                    plain = None;
-                    parties.next_if(|_| twice);
-                    return Some(hold);
-                }
-                (None, _) => {}
+            let is_first = |plain: &Hold, other: &&Hold| plain.owner <= other.owner;
+            let other = others.peek();
+            if plain.is_none_or(|plain| other.is_some_and(|other| !is_first(plain, other))) {
+                return others.next();
             }
-            parties.next().map(|party| &party.hold)
+            // Somebody made a read/write lock of its plain one, and it reads.
+            others.next_if(|other| plain.is_some_and(|plain| plain.owner == other.owner));
+            plain.take()
         })
     }
 
@@ -125,18 +121,19 @@ impl Entry {
     /// What is known of an owner's holds.
     pub fn hold(&self, owner: &[u8]) -> Option<&Hold> {
         self.plain_of(owner).or_else(|| {
-            let party = self.shared.as_ref()?.party(owner)?;
-            Some(&party.hold)
+            let shared = self.shared.as_ref()?;
+            shared.hold(owner)
         })
     }
 
     /// The first and the newest token that an owner's holds in this mode were given, as far
     /// as known. Whatever it was given between the two was for them.
     pub fn tokens(&self, owner: &[u8], mode: Mode) -> Option<(Token, Token)> {
-        match mode {
-            Mode::Exclusive => self.plain_of(owner)?.token().map(|token| (token, token)),
-            Mode::Read | Mode::Write | Mode::Permits => self.shared()?.party(owner)?.tokens(mode),
-        }
+        let hold = match mode {
+            Mode::Exclusive => self.plain_of(owner),
+            Mode::Read | Mode::Write | Mode::Permits => self.shared()?.hold(owner),
+        };
+        hold?.tokens(mode)
     }
 
     /// Changes what is known of an owner's holds. None of them ends by that.

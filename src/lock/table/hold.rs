@@ -13,8 +13,11 @@ pub struct Begun {
     pub since: WallUs,
 }
 
-/// What is known of one owner's holds. The keyspace says whether it still has
+/// What is known of one owner's holds, in whatever modes. The keyspace says whether it still has
 /// them; this adds what a hash cannot hold.
+///
+/// It is one for each owner, not for each of its modes: the lease, its renewal and the token of
+/// the hold under way are the owner's.
 #[derive(Clone, Debug)]
 pub struct Hold {
     pub owner: Owner,
@@ -28,25 +31,62 @@ pub struct Hold {
     /// Who took which of its holds, once there are several, or one belongs to a
     /// connection.
     pub watch: Option<Box<Watch>>,
+    /// The first and the newest token that its read holds or permits were given, as far as
+    /// known: an upgrade begins a new one, which a read hold that nests after it has too.
+    others: Option<Box<(Token, Token)>>,
+    /// As a rule it is one, that of the hold under way: nothing more is kept of it.
+    as_hold: bool,
+    /// The token of the hold under way is that of its write holds.
+    pub writes_given: bool,
+    /// It holds all of the lock: a plain one, or one that somebody has made a read/write lock of.
+    pub excludes: bool,
+    pub reads: bool,
+    pub writes: bool,
+    pub has_permits: bool,
+    /// It has permits, and a request of its waits here.
+    pub waits: bool,
+    /// The lease of its read holds or permits; `Gone` if it has none.
+    pub lease: Lease,
+    /// How many read holds or permits it had when last seen. For each read hold there is a
+    /// lease key.
+    pub holds: i64,
 }
 
 impl Hold {
-    /// A hold that somebody else took, or that was there before us.
-    pub fn found(owner: Owner) -> Self {
+    /// An owner of which no hold is known yet.
+    pub fn of(owner: Owner) -> Self {
         Self {
             owner,
             begun: None,
             client: None,
             watch: None,
+            others: None,
+            as_hold: false,
+            writes_given: false,
+            excludes: false,
+            reads: false,
+            writes: false,
+            has_permits: false,
+            waits: false,
+            lease: Lease::Gone,
+            holds: 0,
         }
     }
 
-    /// The first hold of a request.
+    /// One that holds all of the lock: somebody else took it, or it was there before us.
+    pub fn plain(owner: Owner) -> Self {
+        Self {
+            excludes: true,
+            ..Self::of(owner)
+        }
+    }
+
+    /// The first plain hold of a request.
     pub fn granted(want: &Want, token: Token, since: WallUs) -> Self {
         Self {
             begun: Some(Begun { token, since }),
             client: want.client,
-            ..Self::found(want.owner.clone())
+            ..Self::plain(want.owner.clone())
         }
     }
 
@@ -60,16 +100,18 @@ impl Hold {
         self.begun.map(|begun| begun.since)
     }
 
-    /// Some connection is to be told of its end, or ends it.
-    pub fn is_bound(&self) -> bool {
-        let mut clients = self.watch.iter().flat_map(|watch| watch.taken.clients());
-        clients.next().is_some()
-    }
-
     /// For how many ms it is held, as far as is known.
     pub fn held_ms(&self, now: Now) -> Option<i64> {
         let since = self.since()?;
         Some(now.wall.ms_since(since).max(0))
+    }
+
+    // To what it is bound.
+
+    /// Some connection is to be told of its end, or ends it.
+    pub fn is_bound(&self) -> bool {
+        let mut clients = self.watch.iter().flat_map(|watch| watch.taken.clients());
+        clients.next().is_some()
     }
 
     /// The newest connection whose watchdog keeps holds in this mode.
@@ -84,61 +126,28 @@ impl Hold {
         let watch = self.watch.as_ref();
         watch.is_some_and(|watch| watch.taken.are_told_at(mode, address))
     }
-}
 
-/// One owner that holds a lock which several may hold.
-#[derive(Clone, Debug)]
-pub struct Party {
-    pub hold: Hold,
-    /// The first and the newest token that its read holds or permits were given, as far as
-    /// known: an upgrade begins a new one, which a read hold that nests after it has too.
-    others: Option<Box<(Token, Token)>>,
-    /// As a rule it is one, that of the hold under way: nothing more is kept of it.
-    as_hold: bool,
-    /// The token of the hold under way is that of its write holds.
-    pub writes_given: bool,
-    pub reads: bool,
-    pub writes: bool,
-    pub has_permits: bool,
-    /// It has permits, and a request of its waits here.
-    pub waits: bool,
-    /// The lease of its read holds or permits; `Gone` if it has none.
-    pub lease: Lease,
-    /// How many read holds or permits it had when last seen. For each read hold there is a
-    /// lease key.
-    pub holds: i64,
-}
-
-impl Party {
-    /// An owner of which no hold is known yet.
-    pub fn found(owner: Owner) -> Self {
-        Self {
-            hold: Hold::found(owner),
-            others: None,
-            as_hold: false,
-            writes_given: false,
-            reads: false,
-            writes: false,
-            has_permits: false,
-            waits: false,
-            lease: Lease::Gone,
-            holds: 0,
-        }
-    }
+    // In which modes.
 
     /// Whether it holds the lock in this mode.
     pub fn has(&self, mode: Mode) -> bool {
         match mode {
+            Mode::Exclusive => self.excludes,
             Mode::Read => self.reads,
             Mode::Write => self.writes,
             Mode::Permits => self.has_permits,
-            Mode::Exclusive => false,
         }
+    }
+
+    /// In how many: each has a field of the hash.
+    pub fn fields(&self) -> usize {
+        let held = [self.excludes, self.reads, self.writes, self.has_permits];
+        held.into_iter().filter(|held| *held).count()
     }
 
     /// Whether it holds anything.
     pub fn is_holder(&self) -> bool {
-        self.reads || self.writes || self.has_permits
+        self.fields() > 0
     }
 
     /// How many permits it has.
@@ -169,19 +178,26 @@ impl Party {
         self.writes_given = false;
     }
 
+    /// When its holds end, in a hash that ends then.
+    pub fn end(&self, hash: Option<WallMs>) -> Option<WallMs> {
+        [self.lease.end(), hash].into_iter().flatten().min()
+    }
+
+    // Their tokens.
+
     /// The hold under way is this one from now on. What was given for its other holds stays.
     pub fn begin(&mut self, begun: Begun) {
-        let before = self.hold.token().filter(|_| self.as_hold);
+        let before = self.token().filter(|_| self.as_hold);
         if let Some(before) = before.filter(|before| *before != begun.token) {
             self.as_hold = false;
             self.others = Some(Box::new((before, before)));
         }
-        self.hold.begun = Some(begun);
+        self.begun = Some(begun);
     }
 
     /// What was known of it is known still, as far as it has the holds still.
     pub fn go_on(&mut self, was: &Self) {
-        self.hold = was.hold.clone();
+        (self.begun, self.client, self.watch) = (was.begun, was.client, was.watch.clone());
         if self.reads || self.has_permits {
             (self.others, self.as_hold) = (was.others.clone(), was.as_hold);
         }
@@ -190,38 +206,28 @@ impl Party {
 
     /// It was told this token for what it holds in this mode.
     pub fn given(&mut self, mode: Mode, token: Token) {
-        if mode == Mode::Write {
-            self.writes_given = true;
-        } else {
-            let first = self.tokens(mode).map_or(token, |(first, _)| first);
-            self.as_hold = first == token && self.hold.token() == Some(token);
-            self.others = (!self.as_hold).then(|| Box::new((first, token)));
-        }
-    }
-
-    /// The first and the newest token of its holds in this mode, as far as known.
-    pub fn tokens(&self, mode: Mode) -> Option<(Token, Token)> {
         match mode {
-            Mode::Read | Mode::Permits if self.as_hold => {
-                self.hold.token().map(|token| (token, token))
+            Mode::Exclusive => {}
+            Mode::Write => self.writes_given = true,
+            Mode::Read | Mode::Permits => {
+                let first = self.tokens(mode).map_or(token, |(first, _)| first);
+                self.as_hold = first == token && self.token() == Some(token);
+                self.others = (!self.as_hold).then(|| Box::new((first, token)));
             }
-            Mode::Read | Mode::Permits => self.others.as_deref().copied(),
-            Mode::Write => {
-                let token = self.hold.token().filter(|_| self.writes_given);
-                token.map(|token| (token, token))
-            }
-            Mode::Exclusive => None,
         }
     }
 
-    /// When its read holds or permits end, in a hash that ends then.
-    pub fn end(&self, hash: Option<WallMs>) -> Option<WallMs> {
-        [self.lease.end(), hash].into_iter().flatten().min()
-    }
-
-    pub(super) fn fields(&self) -> usize {
-        let held = [self.reads, self.writes, self.has_permits];
-        held.into_iter().filter(|held| *held).count()
+    /// The first and the newest token that its holds in this mode were given, as far as known.
+    /// Whatever it was given between the two was for them.
+    pub fn tokens(&self, mode: Mode) -> Option<(Token, Token)> {
+        let is_one = match mode {
+            Mode::Exclusive => self.excludes,
+            Mode::Write => self.writes_given,
+            Mode::Read | Mode::Permits if self.as_hold => true,
+            Mode::Read | Mode::Permits => return self.others.as_deref().copied(),
+        };
+        let token = self.token().filter(|_| is_one)?;
+        Some((token, token))
     }
 }
 
@@ -231,7 +237,7 @@ mod tests {
 
     /// There may be a hundred thousand of them on one lock.
     #[test]
-    fn a_party_is_small() {
-        assert!(size_of::<Party>() <= 96, "{}", size_of::<Party>());
+    fn a_hold_is_small() {
+        assert!(size_of::<Hold>() <= 96, "{}", size_of::<Hold>());
     }
 }

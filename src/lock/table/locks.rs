@@ -18,7 +18,7 @@ use super::database::{Database, Named, OnlyHeld};
 use super::databases::Databases;
 use super::endings::Endings;
 use super::entry::Entry;
-use super::hold::{Hold, Party};
+use super::hold::Hold;
 use super::lengths::Lengths;
 use super::records::Record;
 use super::shared::Shared;
@@ -119,8 +119,9 @@ impl Locks {
         (!self.lengths.is_empty()).then(shared).flatten()
     }
 
-    pub fn party(&self, key: &Key, owner: &[u8]) -> Option<&Party> {
-        self.shared(key)?.party(owner)
+    /// What is known of an owner that holds the lock as one of several.
+    pub fn sharer(&self, key: &Key, owner: &[u8]) -> Option<&Hold> {
+        self.shared(key)?.hold(owner)
     }
 
     pub fn hold(&self, key: &Key, owner: &[u8]) -> Option<&Hold> {
@@ -184,7 +185,7 @@ impl Locks {
             return false;
         }
         let shared = self.by_name(db, name).and_then(Entry::shared);
-        let party = shared.and_then(|shared| shared.party(owner));
-        party.is_some_and(|party| party.reads)
+        let hold = shared.and_then(|shared| shared.hold(owner));
+        hold.is_some_and(|hold| hold.reads)
     }
 }

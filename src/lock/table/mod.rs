@@ -19,7 +19,7 @@ mod watch;
 
 pub use endings::{Ended, Why};
 pub use entry::Entry;
-pub use hold::{Begun, Hold, Party};
+pub use hold::{Begun, Hold};
 pub use locks::{Locks, Place};
 pub use shared::Shared;
 pub use takings::{Taken, Unbound};

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use super::hold::{Hold, Party};
+use super::hold::Hold;
 use crate::lock::{Lease, Mode, Owner, Pool, Token, WakeTarget, WallMs, WallUs};
 
 /// What became of a hold.
@@ -15,14 +15,14 @@ pub enum Change {
     Ends,
 }
 
-/// A party, found by its owner's name. There may be very many, so the name is not kept twice,
+/// A hold, found by its owner's name. There may be very many, so the name is not kept twice,
 /// nor room for those who are not there.
 #[derive(Clone, Debug)]
-struct Named(Box<Party>);
+struct Named(Box<Hold>);
 
 impl Named {
     fn name(&self) -> &[u8] {
-        &self.0.hold.owner
+        &self.0.owner
     }
 }
 
@@ -83,12 +83,12 @@ const AT_ONCE: usize = 256;
 /// The known holders of a read/write lock, or of one with permits.
 #[derive(Clone, Debug, Default)]
 pub struct Shared {
-    parties: BTreeSet<Named>,
+    holds: BTreeSet<Named>,
     /// The leases of readers and of permits: by when they end, then those without an end, and then
     /// those of which there is no news.
     leases: BTreeSet<(Ends, Owner)>,
     writer: Option<Owner>,
-    /// The fields of the hash that the parties account for.
+    /// The fields of the hash that the holds account for.
     fields: usize,
     /// So many permits they have,
     permits: i64,
@@ -104,8 +104,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn party(&self, owner: &[u8]) -> Option<&Party> {
-        self.parties.get(owner).map(|named| &*named.0)
+    pub fn hold(&self, owner: &[u8]) -> Option<&Hold> {
+        self.holds.get(owner).map(|named| &*named.0)
     }
 
     /// Changes what is known of an owner's hold. The lock does not end by that.
@@ -114,31 +114,31 @@ impl Shared {
         owner: &[u8],
         change: impl FnOnce(&mut Hold) -> T,
     ) -> Option<T> {
-        let mut named = self.parties.take(owner)?;
-        let result = change(&mut named.0.hold);
-        self.parties.insert(named);
+        let mut named = self.holds.take(owner)?;
+        let result = change(&mut named.0);
+        self.holds.insert(named);
         Some(result)
     }
 
     /// An owner was told this token for what it holds in this mode.
     pub(super) fn given(&mut self, owner: &[u8], mode: Mode, token: Token) {
-        if let Some(mut named) = self.parties.take(owner) {
+        if let Some(mut named) = self.holds.take(owner) {
             named.0.given(mode, token);
-            self.parties.insert(named);
+            self.holds.insert(named);
         }
     }
 
-    pub fn parties(&self) -> impl Iterator<Item = &Party> {
-        self.parties.iter().map(|named| &*named.0)
+    pub fn holds(&self) -> impl Iterator<Item = &Hold> {
+        self.holds.iter().map(|named| &*named.0)
     }
 
     /// Those behind this owner, in order.
-    pub fn parties_behind<'a>(
+    pub fn holds_behind<'a>(
         &'a self,
         owner: Option<&[u8]>,
-    ) -> impl Iterator<Item = &'a Party> + use<'a> {
+    ) -> impl Iterator<Item = &'a Hold> + use<'a> {
         let from = owner.map_or(Bound::Unbounded, Bound::Excluded);
-        let behind = self.parties.range::<[u8], _>((from, Bound::Unbounded));
+        let behind = self.holds.range::<[u8], _>((from, Bound::Unbounded));
         behind.map(|named| &*named.0)
     }
 
@@ -171,80 +171,78 @@ impl Shared {
 
     /// Whether there are so many that nothing is done for all of them at once.
     pub fn are_many(&self) -> bool {
-        self.parties.len() > AT_ONCE
+        self.holds.len() > AT_ONCE
     }
 
-    /// Takes away one of the parties, whose holds are over with the lock.
-    pub(super) fn pop(&mut self) -> Option<Party> {
+    /// Takes away one of the holds, whose holds are over with the lock.
+    pub(super) fn pop(&mut self) -> Option<Hold> {
         // The leases say nothing any more, and all of them at once would be a stall.
         self.leases.pop_first();
-        self.parties.pop_first().map(|named| *named.0)
+        self.holds.pop_first().map(|named| *named.0)
     }
 
     /// Takes away this one so.
-    pub(super) fn take(&mut self, owner: &[u8]) -> Option<Party> {
+    pub(super) fn take(&mut self, owner: &[u8]) -> Option<Hold> {
         self.leases.pop_first();
-        self.parties.take(owner).map(|named| *named.0)
+        self.holds.take(owner).map(|named| *named.0)
     }
 
     pub fn is_empty(&self) -> bool {
-        self.parties.is_empty()
+        self.holds.is_empty()
     }
 
-    /// Puts a party in the place of what was known of its owner.
-    pub fn put(&mut self, party: Party) {
-        let owner = party.hold.owner.clone();
+    /// Puts a hold in the place of what was known of its owner.
+    pub fn put(&mut self, hold: Hold) {
+        let owner = hold.owner.clone();
         self.remove(&owner);
-        if party.lease != Lease::Gone {
-            self.leases.insert((party.lease.into(), owner.clone()));
+        if hold.lease != Lease::Gone {
+            self.leases.insert((hold.lease.into(), owner.clone()));
         }
-        if party.writes {
+        if hold.writes {
             self.writer = Some(owner.clone());
         }
-        self.fields = self.fields.saturating_add(party.fields());
-        self.permits = self.permits.saturating_add(party.permits());
-        if party.waits {
-            self.stuck = self.stuck.saturating_add(party.permits());
+        self.fields = self.fields.saturating_add(hold.fields());
+        self.permits = self.permits.saturating_add(hold.permits());
+        if hold.waits {
+            self.stuck = self.stuck.saturating_add(hold.permits());
         }
-        if let Some(since) = party.hold.since() {
+        if let Some(since) = hold.since() {
             // As a rule it was taken out for a moment only.
             match self.changes.last() {
                 Some(last) if *last == (since, Change::Ends) => drop(self.changes.pop()),
                 _ => self.changes.push((since, Change::Begins)),
             }
         }
-        self.parties.insert(Named(Box::new(party)));
+        self.holds.insert(Named(Box::new(hold)));
     }
 
-    pub fn remove(&mut self, owner: &[u8]) -> Option<Party> {
-        let party = *self.parties.take(owner)?.0;
-        let lease = (party.lease.into(), party.hold.owner.clone());
+    pub fn remove(&mut self, owner: &[u8]) -> Option<Hold> {
+        let hold = *self.holds.take(owner)?.0;
+        let lease = (hold.lease.into(), hold.owner.clone());
         self.leases.remove(&lease);
         if self.writer.as_deref() == Some(owner) {
             // Somebody's hand can have made two.
-            let other = self.parties().find(|party| party.writes);
-            let other = other.map(|party| party.hold.owner.clone());
+            let other = self.holds().find(|hold| hold.writes);
+            let other = other.map(|hold| hold.owner.clone());
             self.writer = other;
         }
-        self.fields = self.fields.saturating_sub(party.fields());
-        self.permits = self.permits.saturating_sub(party.permits());
-        if party.waits {
-            self.stuck = self.stuck.saturating_sub(party.permits());
+        self.fields = self.fields.saturating_sub(hold.fields());
+        self.permits = self.permits.saturating_sub(hold.permits());
+        if hold.waits {
+            self.stuck = self.stuck.saturating_sub(hold.permits());
         }
-        let ended = party.hold.since().map(|since| (since, Change::Ends));
+        let ended = hold.since().map(|since| (since, Change::Ends));
         self.changes.extend(ended);
-        Some(party)
+        Some(hold)
     }
 
     /// All that is known is this from now on.
     pub(super) fn replace(&mut self, new: Self) {
         let mut changes = std::mem::take(&mut self.changes);
         let only_in = |one: &Self, other: &Self, change| {
-            let there = |party: &Party| other.party(&party.hold.owner)?.hold.since();
-            let news = one
-                .parties()
-                .filter(|party| there(party) != party.hold.since());
-            let since = news.filter_map(|party| party.hold.since());
+            let there = |hold: &Hold| other.hold(&hold.owner)?.since();
+            let news = one.holds().filter(|hold| there(hold) != hold.since());
+            let since = news.filter_map(|hold| hold.since());
             since.map(|since| (since, change)).collect::<Vec<_>>()
         };
         changes.extend(only_in(self, &new, Change::Ends));
@@ -259,21 +257,21 @@ impl Shared {
 
     /// Changes what is known of an owner. It is given back if that leaves it
     /// without holds.
-    pub fn change(&mut self, owner: &[u8], change: impl FnOnce(&mut Party)) -> Option<Party> {
-        let mut party = self.remove(owner)?;
-        change(&mut party);
-        if party.is_holder() {
-            self.put(party);
+    pub fn change(&mut self, owner: &[u8], change: impl FnOnce(&mut Hold)) -> Option<Hold> {
+        let mut hold = self.remove(owner)?;
+        change(&mut hold);
+        if hold.is_holder() {
+            self.put(hold);
             return None;
         }
-        Some(party)
+        Some(hold)
     }
 
     /// One that is not this owner: the writer, or the reader that stays longest.
     pub fn other_than(&self, owner: &[u8]) -> Option<Owner> {
         let writer = self.writer.iter();
         let longest = self.leases.iter().rev().map(|(_, reader)| reader).take(2);
-        let rest = self.parties().map(|party| &party.hold.owner).take(2);
+        let rest = self.holds().map(|hold| &hold.owner).take(2);
         let mut all = writer.chain(longest).chain(rest);
         all.find(|other| ***other != *owner).cloned()
     }
@@ -304,13 +302,13 @@ impl Shared {
         over.take(most).map(|(_, owner)| owner.clone()).collect()
     }
 
-    /// Asserts that of a lock that ends nothing is left but its parties.
+    /// Asserts that of a lock that ends nothing is left but its holds.
     #[cfg(test)]
     pub(super) fn check_ending(&self) {
-        assert!(self.leases.len() <= self.parties.len(), "kept to the end");
+        assert!(self.leases.len() <= self.holds.len(), "kept to the end");
     }
 
-    /// Asserts that the indexes are those of the parties.
+    /// Asserts that the indexes are those of the holds.
     #[cfg(test)]
     pub fn check(&self) {
         assert_eq!(self.changes, [], "all is counted");
@@ -318,17 +316,17 @@ impl Shared {
             expires: self.expires,
             ..Self::default()
         };
-        for party in self.parties() {
-            let owner = &party.hold.owner;
-            assert!(party.is_holder(), "{owner:?} holds nothing");
-            assert_eq!(party.has_permits, self.pool.is_some(), "{owner:?}");
-            made.put(party.clone());
+        for hold in self.holds() {
+            let owner = &hold.owner;
+            assert!(hold.is_holder(), "{owner:?} holds nothing");
+            assert_eq!(hold.has_permits, self.pool.is_some(), "{owner:?}");
+            made.put(hold.clone());
         }
         assert_eq!(self.leases, made.leases);
         assert_eq!(self.fields, made.fields);
         assert_eq!(self.permits, made.permits);
         assert_eq!(self.stuck, made.stuck);
-        let writes = |owner: &Owner| self.party(owner).is_some_and(|party| party.writes);
+        let writes = |owner: &Owner| self.hold(owner).is_some_and(|hold| hold.writes);
         assert_eq!(self.writer.is_some(), made.writer.is_some());
         assert!(self.writer.as_ref().is_none_or(writes));
     }

@@ -16,17 +16,17 @@ use crate::Sources;
 pub const LIMITS: [Limit; 4] = [
     Limit {
         what: "places in src/lock, outside kind/, that ask the kind of a lock",
-        most: 113,
+        most: 15,
         target: 20,
     },
     Limit {
         what: "files of src/ that name permits",
-        most: 63,
+        most: 62,
         target: 15,
     },
     Limit {
         what: "lines of src/lock without tests",
-        most: 16_564,
+        most: 17_135,
         target: 9_500,
     },
     Limit {

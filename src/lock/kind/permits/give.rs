@@ -3,7 +3,7 @@
 use crate::lock::ask::{Once, Share, Want};
 use crate::lock::grant::{secure, GrantKind};
 use crate::lock::kind::lock_kind::Asked;
-use crate::lock::table::{Begun, Party};
+use crate::lock::table::{Begun, Hold};
 use crate::lock::{
     Core, Decision, Key, Lease, Look, NoPermits, Owner, Pool, Refusal, Token, Write,
 };
@@ -91,12 +91,12 @@ pub fn give(
     d.core.locks.change_shared(key, |shared| {
         (shared.pool, shared.expires) = (pool, expires);
         let known = shared.remove(&want.owner);
-        let mut party = known.unwrap_or_else(|| Party::found(want.owner.clone()));
-        party.set_permits(holds, Lease::Until(at));
-        let since = party.hold.since().unwrap_or(now);
-        party.begin(Begun { token, since });
-        party.given(want.mode, token);
-        shared.put(party);
+        let mut hold = known.unwrap_or_else(|| Hold::of(want.owner.clone()));
+        hold.set_permits(holds, Lease::Until(at));
+        let since = hold.since().unwrap_or(now);
+        hold.begin(Begun { token, since });
+        hold.given(want.mode, token);
+        shared.put(hold);
     });
     Ok(())
 }

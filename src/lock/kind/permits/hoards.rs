@@ -26,7 +26,7 @@ pub fn hoarded(core: &Core, key: &Key) -> Option<(WaiterId, Vec<Link>)> {
     let line = core.queues.line(key);
     let mut hoarders = line.hoarders.iter().rev().filter_map(|id| {
         let owner = &core.queues.get(*id)?.want.owner;
-        let holds = shared.party(owner).is_some_and(|party| party.waits);
+        let holds = shared.hold(owner).is_some_and(|hold| hold.waits);
         holds.then_some((*id, owner))
     });
     let (id, me) = hoarders.next()?;

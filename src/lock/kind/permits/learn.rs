@@ -5,9 +5,9 @@
 //! is counted again where others have changed the hash.
 
 use crate::lock::pools::Seen;
-use crate::lock::reconcile::{drop_holders, party_ended, read_parts, revive};
+use crate::lock::reconcile::{drop_holders, hold_ended, read_parts, revive};
 use crate::lock::reconcile::{Cause, Over};
-use crate::lock::table::{Party, Shared};
+use crate::lock::table::{Hold, Shared};
 use crate::lock::{
     Decision, Event, Holder, Key, Lease, Look, Mode, Owner, Pool, Reason, WakeTarget, Write,
 };
@@ -32,9 +32,9 @@ pub fn learn(
     let before = d.size();
     if found.holds > 0 {
         take_in_own(d, key, owner, found);
-    } else if let Some(party) = vanish(d, key, &Owner::from(owner)) {
+    } else if let Some(hold) = vanish(d, key, &Owner::from(owner)) {
         if known == Some(pool) {
-            count(d, key, party.holds.saturating_neg());
+            count(d, key, hold.holds.saturating_neg());
         }
     }
     // As it was, but for what is done here, and it is read on by the timer.
@@ -94,9 +94,9 @@ pub fn see(d: &mut Decision<'_>, key: &Key, pool: Pool) {
 /// This owner was found to hold permits.
 pub fn take_in(d: &mut Decision<'_>, key: &Key, holder: Holder) {
     let (owner, holds, lease) = (holder.owner, holder.holds, holder.lease);
-    let known = d.core.locks.party(key, &owner);
+    let known = d.core.locks.sharer(key, &owner);
     let is_new = known.is_none();
-    if known.is_none_or(|party| (party.holds, party.lease) != (holds, lease)) {
+    if known.is_none_or(|hold| (hold.holds, hold.lease) != (holds, lease)) {
         let found = d.ks.look(key, &[]);
         let Some(pool) = found.pool() else {
             return;
@@ -104,9 +104,9 @@ pub fn take_in(d: &mut Decision<'_>, key: &Key, holder: Holder) {
         d.core.locks.change_shared(key, |shared| {
             (shared.pool, shared.expires) = (Some(pool), found.expires);
             let known = shared.remove(&owner);
-            let mut party = known.unwrap_or_else(|| Party::found(owner.clone()));
-            party.set_permits(holds, lease);
-            shared.put(party);
+            let mut hold = known.unwrap_or_else(|| Hold::of(owner.clone()));
+            hold.set_permits(holds, lease);
+            shared.put(hold);
         });
     }
     if lease < Lease::Until(d.now.wall_ms()) {
@@ -130,10 +130,10 @@ pub fn take_in_own(d: &mut Decision<'_>, key: &Key, owner: &[u8], found: &Look) 
 /// The lease of an owner's permits is over: they come back, and with the last of them the lock
 /// is free. A watchdog's that only stood still is written anew.
 fn expire(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
-    let Some(party) = d.core.locks.party(key, owner).cloned() else {
+    let Some(hold) = d.core.locks.sharer(key, owner).cloned() else {
         return;
     };
-    let end = party.lease.end();
+    let end = hold.lease.end();
     let event = cause.event(end, d.now);
     if event == Some(Event::Expired) && revive(d, key, owner, end) {
         return;
@@ -141,7 +141,7 @@ fn expire(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
     let found = d.ks.look(key, owner);
     give_back(d, key, owner, &found, found.holds);
     forget(d, key, owner);
-    party_ended(d, key, party, cause, end);
+    hold_ended(d, key, hold, cause, end);
     if d.ks.look(key, &[]).is_free() {
         drop_holders(d, key, Reason::Deleted);
         d.left_free(key, WakeTarget::One);
@@ -169,7 +169,7 @@ pub fn give_back(d: &mut Decision<'_>, key: &Key, owner: &Owner, found: &Look, p
 }
 
 /// An owner that was known to hold permits does not any more.
-pub fn forget(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> Option<Party> {
+pub fn forget(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> Option<Hold> {
     let mut gone = None;
     d.core
         .locks
@@ -179,10 +179,10 @@ pub fn forget(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> Option<Party> {
 }
 
 /// Somebody has taken away the permits of an owner by hand. What was known of it.
-pub fn vanish(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> Option<Party> {
-    let party = d.core.locks.party(key, owner).cloned()?;
+pub fn vanish(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> Option<Hold> {
+    let hold = d.core.locks.sharer(key, owner).cloned()?;
     forget(d, key, owner);
-    party_ended(d, key, party.clone(), Cause::Removed, None);
+    hold_ended(d, key, hold.clone(), Cause::Removed, None);
     d.look_later(key);
-    Some(party)
+    Some(hold)
 }

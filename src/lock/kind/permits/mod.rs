@@ -63,7 +63,7 @@ impl LockKind<Decision<'_>> for Permits {
         d.expire_at(key, look.expires, expires);
         d.core.locks.change_shared(key, |shared| {
             shared.expires = expires;
-            shared.change(owner, |party| party.lease = Lease::Until(at));
+            shared.change(owner, |hold| hold.lease = Lease::Until(at));
         });
     }
 
@@ -85,10 +85,10 @@ impl LockKind<Decision<'_>> for Permits {
         d.tell(key, Event::Released);
         if left > 0 {
             d.core.locks.change_shared(key, |shared| {
-                shared.change(owner, |party| party.set_permits(left, look.lease));
+                shared.change(owner, |hold| hold.set_permits(left, look.lease));
             });
-        } else if let Some(party) = forget(d, key, owner) {
-            watchdog::on_lost(d, key, party.hold, Reason::Deleted);
+        } else if let Some(hold) = forget(d, key, owner) {
+            watchdog::on_lost(d, key, hold, Reason::Deleted);
         }
         if left < 1 && look.fields == 1 {
             reconcile::drop_holders(d, key, Reason::Deleted);
@@ -121,14 +121,14 @@ impl LockKind<Decision<'_>> for Permits {
         if found.holds > 0 && found.lease < Lease::Until(now.wall_ms()) {
             return Some(Change::OwnerOver);
         }
-        let party = shared.and_then(|shared| shared.party(owner));
-        let holds = party.map_or(0, |party| party.holds);
+        let hold = shared.and_then(|shared| shared.hold(owner));
+        let holds = hold.map_or(0, |hold| hold.holds);
         let is_gone = (holds > 0) != (found.holds > 0) && !owner.is_empty();
         if known.fields() != found.fields || is_gone || known_pool != found.pool() {
             return Some(Change::Holders);
         }
         let its = (found.holds > 0).then_some((found.lease, found.holds));
-        let is_its = |its| party.is_some_and(|party| (party.lease, party.holds) == its);
+        let is_its = |its| hold.is_some_and(|hold| (hold.lease, hold.holds) == its);
         let same = its.is_none_or(is_its) && shared?.expires == found.expires;
         (!same).then_some(Change::Ends(its))
     }
@@ -197,7 +197,7 @@ impl LockKind<Decision<'_>> for Permits {
         d.expire_at(key, look.expires, expires);
         d.core.locks.change_shared(key, |shared| {
             (shared.pool, shared.expires) = (Some(pool), expires);
-            shared.change(owner, |party| party.set_permits(holds, Lease::Until(at)));
+            shared.change(owner, |hold| hold.set_permits(holds, Lease::Until(at)));
         });
         true
     }

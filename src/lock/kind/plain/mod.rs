@@ -119,7 +119,7 @@ impl LockKind<Decision<'_>> for Plain {
             plain.next().map(|holder| holder.owner)
         };
         if let Some(owner) = holder {
-            let hold = Hold::found(owner.clone());
+            let hold = Hold::plain(owner.clone());
             d.core.locks.set_plain(key, hold, found.expires);
             d.joined(key, &owner);
         }

@@ -4,7 +4,7 @@ use super::expire::{expire_reader, stop_reading, sweep};
 use super::learn_one::shorten;
 use super::lease_keys;
 use crate::lock::modes::modes;
-use crate::lock::table::Party;
+use crate::lock::table::Hold;
 use crate::lock::{
     watchdog, Cause, Decision, Event, Key, Lease, Look, Mode, Owner, Reason, WakeTarget, Write,
 };
@@ -76,10 +76,10 @@ fn count_down(
     // Others give each hold a lease of its own.
     let lease = d.ks.look(key, owner).lease;
     d.core.locks.change_shared(key, |shared| {
-        shared.change(owner, |party| {
-            party.holds = left;
+        shared.change(owner, |hold| {
+            hold.holds = left;
             if lease != Lease::Gone {
-                party.lease = lease;
+                hold.lease = lease;
             }
         });
     });
@@ -96,8 +96,7 @@ fn end_mode(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, look: &L
             stop_reading(d, key, owner, Reason::Deleted);
         }
         Mode::Write => d.core.locks.change_shared(key, |shared| {
-            let party = shared.change(owner, Party::stop_writing);
-            gone = party.map(|party| party.hold);
+            gone = shared.change(owner, Hold::stop_writing);
         }),
     }
     // Who lowered the count by hand has left more holds known than there were.

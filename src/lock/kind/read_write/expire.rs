@@ -3,7 +3,7 @@
 use super::learn_one::any_unread;
 use crate::lock::modes::modes;
 use crate::lock::reconcile::{bring_in_line, drop_holders, revive, Cause, Parts};
-use crate::lock::table::{Entry, Party};
+use crate::lock::table::{Entry, Hold};
 use crate::lock::{watchdog, Decision, Event, Key, Kind, Mode, Owner, Reason, WakeTarget, Write};
 
 /// Readers that were found dead are removed. Whether another look is due.
@@ -18,10 +18,10 @@ pub fn expire_dead(d: &mut Decision<'_>, key: &Key, read: Parts) -> bool {
 /// The lease of a reader is over: its field goes, and with the last one the
 /// lock. A watchdog's that only stood still is written anew.
 pub fn expire_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
-    let Some(party) = d.core.locks.party(key, owner).cloned() else {
+    let Some(hold) = d.core.locks.sharer(key, owner).cloned() else {
         return;
     };
-    let end = party.lease.end();
+    let end = hold.lease.end();
     let event = cause.event(end, d.now);
     if event == Some(Event::Expired) && revive(d, key, owner, end) {
         return;
@@ -73,8 +73,8 @@ pub fn others(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> bool {
             return any_unread(d, key);
         };
         let plain = entry.plain().map(|hold| hold.owner.clone());
-        let party = || entry.shared()?.other_than(owner);
-        let Some(other) = plain.filter(|plain| **plain != *owner).or_else(party) else {
+        let hold = || entry.shared()?.other_than(owner);
+        let Some(other) = plain.filter(|plain| **plain != *owner).or_else(hold) else {
             return any_unread(d, key);
         };
         let found = bring_in_line(d, key, &other, None).0;
@@ -95,10 +95,10 @@ pub fn others(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> bool {
 pub fn stop_reading(d: &mut Decision<'_>, key: &Key, owner: &Owner, reason: Reason) {
     let mut gone = None;
     d.core.locks.change_shared(key, |shared| {
-        gone = shared.change(owner, Party::stop_reading);
+        gone = shared.change(owner, Hold::stop_reading);
     });
     match gone {
-        Some(party) => watchdog::on_lost(d, key, party.hold, reason),
+        Some(hold) => watchdog::on_lost(d, key, hold, reason),
         None => watchdog::on_lost_in(d, key, owner, Mode::Read, reason),
     }
     d.core.locks.tidy(key);

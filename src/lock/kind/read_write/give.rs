@@ -4,7 +4,7 @@ use super::lease_keys;
 use crate::lock::ask::Want;
 use crate::lock::grant::{one_more, secure, too_many, GrantKind};
 use crate::lock::kind::own_lease;
-use crate::lock::table::{Begun, Party};
+use crate::lock::table::{Begun, Hold};
 use crate::lock::{
     Decision, Key, Kind, Lease, Look, Mode, Refusal, Token, WallMs, Write, MOST_READS,
 };
@@ -40,20 +40,20 @@ pub fn give(
     d.core.locks.change_shared(key, |shared| {
         shared.expires = expires;
         let known = shared.remove(&want.owner);
-        let mut party = known.unwrap_or_else(|| Party::found(want.owner.clone()));
+        let mut hold = known.unwrap_or_else(|| Hold::of(want.owner.clone()));
         if want.mode == Mode::Read {
-            party.reads = true;
-            party.holds = holds;
+            hold.reads = true;
+            hold.holds = holds;
         }
-        party.writes |= want.mode == Mode::Write;
-        if party.reads {
-            party.lease = Lease::of(at);
+        hold.writes |= want.mode == Mode::Write;
+        if hold.reads {
+            hold.lease = Lease::of(at);
         }
-        if party.hold.token() != Some(token) {
-            party.begin(Begun { token, since });
+        if hold.token() != Some(token) {
+            hold.begin(Begun { token, since });
         }
-        party.given(want.mode, token);
-        shared.put(party);
+        hold.given(want.mode, token);
+        shared.put(hold);
     });
     Ok(())
 }

@@ -15,8 +15,8 @@ pub fn lease_now(known: Option<&Entry>, owner: &[u8], found: Lease, now: Now) ->
     if found != Lease::Migrating {
         return found;
     }
-    let party = known.and_then(|entry| entry.shared()?.party(owner));
-    match party.map(|party| party.lease) {
+    let hold = known.and_then(|entry| entry.shared()?.hold(owner));
+    match hold.map(|hold| hold.lease) {
         // Nobody can have renewed it meanwhile: that needs the hash, which is here.
         Some(Lease::Until(at)) if at < now.wall_ms() => Lease::Gone,
         Some(Lease::Gone) | None => Lease::Migrating,

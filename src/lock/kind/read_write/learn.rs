@@ -37,9 +37,9 @@ fn learn_all(d: &mut Decision<'_>, key: &Key, found: &Look, over: &mut Over) -> 
     for (owner, mode) in merged.fewer {
         watchdog::on_lost_in(d, key, &owner, mode, Reason::Deleted);
     }
-    for party in merged.vanished {
-        let end = party.end(None);
-        reconcile::party_ended(d, key, party, Cause::Unknown, end);
+    for hold in merged.vanished {
+        let end = hold.end(None);
+        reconcile::hold_ended(d, key, hold, Cause::Unknown, end);
     }
     if merged.plain_is_gone {
         if let Some(hold) = d.core.locks.take_plain(key) {

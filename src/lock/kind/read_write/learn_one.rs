@@ -1,8 +1,8 @@
 //! Who holds a read/write lock, one by one: there may be very many.
 
 use super::known::{is_left_over, lease_now};
-use crate::lock::reconcile::{party_ended, Cause};
-use crate::lock::table::{Entry, Party};
+use crate::lock::reconcile::{hold_ended, Cause};
+use crate::lock::table::{Entry, Hold};
 use crate::lock::{watchdog, Decision, Key, Lease, Look, Mode, Owner, Reason};
 
 /// So many more fields than are known.
@@ -28,7 +28,7 @@ pub fn learn_one(d: &mut Decision<'_>, key: &Key, owner: &Owner, found: &Look) -
     let reads = found.holds > 0 && !is_left_over(entry, owner, found.lease);
     let writes = found.writes > 0;
     let lease = lease_now(entry, owner, found.lease, d.now);
-    let was = d.core.locks.party(key, owner).cloned();
+    let was = d.core.locks.sharer(key, owner).cloned();
     if !reads && !writes {
         if let Some(was) = was {
             vanish(d, key, was);
@@ -46,20 +46,20 @@ pub fn learn_one(d: &mut Decision<'_>, key: &Key, owner: &Owner, found: &Look) -
     d.core.locks.change_shared(key, |shared| {
         shared.expires = found.expires;
         let known = shared.remove(owner);
-        let mut party = known.unwrap_or_else(|| Party::found(owner.clone()));
+        let mut hold = known.unwrap_or_else(|| Hold::of(owner.clone()));
         for mode in &fewer {
             match mode {
-                Mode::Read => party.stop_reading(),
-                _ => party.stop_writing(),
+                Mode::Read => hold.stop_reading(),
+                _ => hold.stop_writing(),
             }
         }
-        (party.reads, party.writes) = (reads, writes);
+        (hold.reads, hold.writes) = (reads, writes);
         if reads {
             // When it ended is known as it was.
-            party.lease = Some(lease).filter(|at| *at != Lease::Gone).unwrap_or(ended);
-            party.holds = found.holds;
+            hold.lease = Some(lease).filter(|at| *at != Lease::Gone).unwrap_or(ended);
+            hold.holds = found.holds;
         }
-        shared.put(party);
+        shared.put(hold);
     });
     learned(d, key, before);
     for mode in fewer {
@@ -75,15 +75,15 @@ pub fn learn_one(d: &mut Decision<'_>, key: &Key, owner: &Owner, found: &Look) -
 }
 
 /// Somebody has taken away all fields of an owner by hand.
-fn vanish(d: &mut Decision<'_>, key: &Key, was: Party) {
+fn vanish(d: &mut Decision<'_>, key: &Key, was: Hold) {
     let before = d.core.locks.get(key).map_or(0, Entry::fields);
     d.core.locks.change_shared(key, |shared| {
-        shared.remove(&was.hold.owner);
+        shared.remove(&was.owner);
     });
     d.core.locks.tidy(key);
     learned(d, key, before);
     let end = was.end(None);
-    party_ended(d, key, was, Cause::Unknown, end);
+    hold_ended(d, key, was, Cause::Unknown, end);
     d.look_later(key);
 }
 

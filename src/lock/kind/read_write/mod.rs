@@ -83,9 +83,9 @@ impl LockKind<Decision<'_>> for ReadWrite {
         }
         let mut expires = Some(at);
         d.core.locks.change_shared(key, |shared| {
-            shared.change(owner, |party| {
-                if party.reads {
-                    party.lease = Lease::Until(at);
+            shared.change(owner, |hold| {
+                if hold.reads {
+                    hold.lease = Lease::Until(at);
                 }
             });
             // The hash stays for the reader that stays longest.
@@ -160,10 +160,9 @@ impl LockKind<Decision<'_>> for ReadWrite {
         if heard.is_some() && !are_as_many(known, found) {
             return Some(Change::Holders);
         }
-        let party = shared.and_then(|shared| shared.party(owner));
-        let known_to_read =
-            party.is_some_and(|party| party.reads) || known.plain_of(owner).is_some();
-        let known_to_write = party.is_some_and(|party| party.writes);
+        let hold = shared.and_then(|shared| shared.hold(owner));
+        let known_to_read = hold.is_some_and(|hold| hold.reads) || known.plain_of(owner).is_some();
+        let known_to_write = hold.is_some_and(|hold| hold.writes);
         let as_found = (found.holds > 0, found.writes > 0);
         if known.fields() != found.fields || (known_to_read, known_to_write) != as_found {
             return Some(Change::Holders);
@@ -173,7 +172,7 @@ impl LockKind<Decision<'_>> for ReadWrite {
         if reads && lease == Lease::Gone {
             return Some(Change::OwnerOver);
         }
-        let is_its = |(lease, holds)| party.is_some_and(|p| (p.lease, p.holds) == (lease, holds));
+        let is_its = |(lease, holds)| hold.is_some_and(|p| (p.lease, p.holds) == (lease, holds));
         let its = reads.then_some((lease, found.holds));
         let same = its.is_none_or(is_its) && shared?.expires == found.expires;
         (!same).then_some(Change::Ends(its))
@@ -230,11 +229,11 @@ impl LockKind<Decision<'_>> for ReadWrite {
         d.expire_at(key, look.expires, expires);
         d.core.locks.change_shared(key, |shared| {
             shared.expires = expires;
-            shared.change(owner, |party| {
-                party.reads = reads > 0;
-                party.holds = reads;
-                party.writes = writes > 0;
-                party.lease = if reads > 0 {
+            shared.change(owner, |hold| {
+                hold.reads = reads > 0;
+                hold.holds = reads;
+                hold.writes = writes > 0;
+                hold.lease = if reads > 0 {
                     Lease::Until(at)
                 } else {
                     Lease::Gone

@@ -64,7 +64,7 @@ impl Locks {
 
     fn count_ended(&mut self, ended: Option<Ended>) -> Option<Ended> {
         let of = ended.as_ref()?;
-        let since = of.party.hold.since();
+        let since = of.hold.since();
         self.tables.get_or_new(of.db).held.ends(since);
         self.over.extend(since);
         ended

@@ -46,9 +46,9 @@ impl Locks {
         let Some(shared) = &entry.shared else {
             return entry.deadline;
         };
-        match shared.party(owner)? {
-            party if party.writes => shared.expires,
-            party => party.end(shared.expires),
+        match shared.hold(owner)? {
+            hold if hold.writes => shared.expires,
+            hold => hold.end(shared.expires),
         }
     }
 

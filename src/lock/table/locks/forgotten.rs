@@ -16,21 +16,18 @@ impl Locks {
             return Vec::new();
         }
         let Holders { plain, shared, .. } = self.end_holders(key);
-        let mut watched = Vec::new();
-        watched.extend(plain.filter(|hold| hold.watch.is_some()));
-        for party in shared.iter().flat_map(|shared| shared.parties()) {
-            let hold = Some(&party.hold).filter(|hold| hold.watch.is_some());
-            watched.extend(hold.cloned());
-        }
-        watched
+        let others = shared.iter().flat_map(|shared| shared.holds());
+        let others = others.filter(|hold| hold.watch.is_some()).cloned();
+        let plain = plain.filter(|hold| hold.watch.is_some());
+        plain.into_iter().chain(others).collect()
     }
 
     /// Takes away what is known of a key's holders, whose holds are over.
     pub fn end_holders(&mut self, key: &Key) -> Holders {
         let holders = self.take_holders(key);
         let shared = holders.shared.iter();
-        let parties = shared.flat_map(|shared| shared.parties());
-        let all = holders.plain.iter().chain(parties.map(|party| &party.hold));
+        let holds = shared.flat_map(|shared| shared.holds());
+        let all = holders.plain.iter().chain(holds);
         self.over.extend(all.filter_map(|hold| hold.since()));
         holders
     }
@@ -78,8 +75,8 @@ impl Locks {
                 table.held.lock(true, false);
                 let plain = entry.plain.iter();
                 let shared = entry.shared.iter().filter(|_| all_end);
-                let parties = shared.flat_map(|shared| shared.parties());
-                let all = plain.chain(parties.map(|party| &party.hold));
+                let holds = shared.flat_map(|shared| shared.holds());
+                let all = plain.chain(holds);
                 table.held.all_end(all);
             }
             holders = Holders {

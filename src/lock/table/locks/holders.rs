@@ -83,9 +83,9 @@ impl Locks {
     pub fn doubt(&mut self, key: &Key) {
         let Some(entry) = self.get(key) else { return };
         let (begun, ends) = (entry.plain().and_then(|hold| hold.begun), entry.deadline);
-        if let Some(hold) = begun.and_then(|_| self.take_plain(key)) {
-            let begun = None;
-            self.set_plain(key, Hold { begun, ..hold }, ends);
+        if let Some(mut hold) = begun.and_then(|_| self.take_plain(key)) {
+            hold.begun = None;
+            self.set_plain(key, hold, ends);
         }
     }
 
@@ -130,7 +130,7 @@ impl Locks {
         self.change_shared(key, |shared| {
             shared.expires = expires;
             if let Some((lease, holds)) = its {
-                shared.change(owner, |party| (party.lease, party.holds) = (lease, holds));
+                shared.change(owner, |hold| (hold.lease, hold.holds) = (lease, holds));
             }
         });
     }

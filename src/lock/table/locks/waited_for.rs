@@ -33,16 +33,16 @@ impl Locks {
 
     /// Whether the owner is known to hold permits of the lock.
     pub fn has_permits(&self, key: &Key, owner: &[u8]) -> bool {
-        let party = self.party(key, owner);
-        party.is_some_and(|party| party.has_permits)
+        let hold = self.sharer(key, owner);
+        hold.is_some_and(|hold| hold.has_permits)
     }
 
     /// An owner that holds permits of the lock waits for it too, or does not any more.
     pub fn set_waits(&mut self, key: &Key, owner: &[u8], on: bool) {
-        let party = self.party(key, owner);
-        if party.is_some_and(|party| party.has_permits && party.waits != on) {
+        let hold = self.sharer(key, owner);
+        if hold.is_some_and(|hold| hold.has_permits && hold.waits != on) {
             self.change_shared(key, |shared| {
-                shared.change(owner, |party| party.waits = on);
+                shared.change(owner, |hold| hold.waits = on);
             });
         }
     }

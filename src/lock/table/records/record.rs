@@ -40,11 +40,9 @@ impl Record {
     }
 
     pub fn hold(&self) -> Hold {
-        Hold {
-            begun: Some(self.begun),
-            client: self.client,
-            ..Hold::found(Owner::from(self.owner()))
-        }
+        let mut hold = Hold::plain(Owner::from(self.owner()));
+        (hold.begun, hold.client) = (Some(self.begun), self.client);
+        hold
     }
 
     /// What it comes to.

@@ -57,7 +57,7 @@ pub fn same_permits(world: &mut World, place: Place) {
         world.model.permit_ends.insert((place, owner), ends);
     }
     let known = world.shell.core.locks.shared(&at(place));
-    for party in known.into_iter().flat_map(|shared| shared.parties()) {
-        assert!(party.lease != Lease::Gone, "{party:?}");
+    for hold in known.into_iter().flat_map(|shared| shared.holds()) {
+        assert!(hold.lease != Lease::Gone, "{hold:?}");
     }
 }

@@ -283,23 +283,23 @@ impl<'a> Page<'a> {
             Some(writer) => self.owner(writer),
             None => self.put(NONE),
         }
-        self.count(shared.parties().count());
+        self.count(shared.holds().count());
         for owner in &names.owners {
-            let Some(party) = shared.party(owner.as_bytes()) else {
+            let Some(hold) = shared.hold(owner.as_bytes()) else {
                 self.put(NONE);
                 continue;
             };
-            self.hold(Some(&party.hold));
-            let reads = party.tokens(Mode::Read);
+            self.hold(Some(hold));
+            let reads = hold.tokens(Mode::Read);
             let (first, newest) = reads.unzip();
             for token in [first, newest] {
                 self.token(0, token.map(|token| token.0));
             }
-            self.flag(party.writes_given);
-            self.flag(party.reads);
-            self.flag(party.writes);
-            self.count(usize::try_from(party.holds).unwrap());
-            match party.lease {
+            self.flag(hold.writes_given);
+            self.flag(hold.reads);
+            self.flag(hold.writes);
+            self.count(usize::try_from(hold.holds).unwrap());
+            match hold.lease {
                 Lease::Gone => self.put(NONE),
                 Lease::Until(at) => self.moment(Some(at)),
                 Lease::Endless | Lease::Migrating => self.moment(None),

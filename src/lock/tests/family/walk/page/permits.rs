@@ -28,8 +28,8 @@ impl Page<'_> {
         }
         let names = self.names;
         for owner in &names.owners {
-            let party = shared.party(owner.as_bytes());
-            self.flag(party.is_some_and(|party| party.waits));
+            let hold = shared.hold(owner.as_bytes());
+            self.flag(hold.is_some_and(|hold| hold.waits));
         }
     }
 
