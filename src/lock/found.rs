@@ -17,6 +17,9 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Whoever excludes most first.
+    pub const ALL: [Self; 4] = [Self::Exclusive, Self::Write, Self::Read, Self::Permits];
+
     /// One of the two of a read/write lock.
     pub fn is_read_write(self) -> bool {
         matches!(self, Self::Read | Self::Write)
@@ -24,7 +27,10 @@ impl Mode {
 
     /// Several owners can have it so at once.
     pub fn is_for_several(self) -> bool {
-        matches!(self, Self::Read | Self::Permits)
+        match self {
+            Self::Read | Self::Permits => true,
+            Self::Exclusive | Self::Write => false,
+        }
     }
 
     /// A name that is held in the one mode cannot be held in the other by the same owner.
@@ -93,7 +99,10 @@ impl Kind {
 
     /// A lock that several may hold.
     pub fn is_for_several(self) -> bool {
-        matches!(self, Self::ReadWrite(_) | Self::Permits(_))
+        match self {
+            Self::ReadWrite(_) | Self::Permits(_) => true,
+            Self::Free | Self::Plain | Self::Foreign(_) => false,
+        }
     }
 
     /// Of these one with readers and a writer.

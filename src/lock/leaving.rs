@@ -47,7 +47,7 @@ pub fn mark_waits(
 /// Who waits for a key is known of it from now on: it came here by another name.
 pub fn know_who_waits(core: &mut Core, key: &Key) {
     let waiting = know_whether_any_waits(core, key);
-    let shared = core.locks.shared(key).filter(|of| of.pool.is_some());
+    let shared = core.locks.shared(key).filter(|of| of.pool().is_some());
     for owner in shared.map_or_else(BTreeSet::new, |of| who_may_wait(core, key, of, waiting)) {
         let requests = core.queues.requests(&owner, key);
         let requests: Vec<WaiterId> = requests.map(|(_, id)| id).collect();

@@ -12,9 +12,8 @@ pub struct Modes([(Mode, i64); 4]);
 pub fn modes(core: &Core, key: &Key, owner: &[u8], look: &Look) -> Modes {
     let may_be = look.kind.is_for_several() && look.holds > 0 && look.lease.is_missing();
     let left_over = may_be && is_left_over(core.locks.get(key), owner, look.lease);
-    let all = [Mode::Exclusive, Mode::Write, Mode::Read, Mode::Permits];
     let held = |mode| kind::holds(look, left_over).find(|(held, ..)| *held == mode);
-    Modes(all.map(|mode| (mode, held(mode).map_or(0, |(_, holds, _)| holds))))
+    Modes(Mode::ALL.map(|mode| (mode, held(mode).map_or(0, |(_, holds, _)| holds))))
 }
 
 impl Modes {

@@ -5,6 +5,7 @@
 
 use super::key::exchanged;
 use super::pools::Seen;
+use super::table::SharedKind;
 use super::{leaving, reconcile, watchdog};
 use super::{Core, Decision, Key, Owner, Reason};
 
@@ -37,12 +38,13 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     d.core.pools.rename(name);
     let shared = d.core.locks.shared(from);
     let alike = shared.filter(|shared| shared.are_many() && shared.writer().is_none());
-    if let Some(pool) = alike.map(|shared| shared.pool) {
+    if let Some(kind) = alike.map(|shared| shared.kind) {
         reconcile::drop_holders(d, from, Reason::Moved);
-        // The leases of readers stay behind, and with these their holds. Who has permits is
-        // read anew.
-        if let Some(pool) = pool {
-            d.core.pools.begin(to, Seen::Out(pool));
+        match kind {
+            // Who has some is read anew.
+            SharedKind::Permits(pool) => d.core.pools.begin(to, Seen::Out(pool)),
+            // Their leases stay behind, and with these their holds.
+            SharedKind::ReadWrite => {}
         }
         return;
     }

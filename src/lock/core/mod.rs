@@ -202,7 +202,7 @@ impl Core {
             let shared = self
                 .locks
                 .shared(key)
-                .filter(|shared| shared.pool.is_some());
+                .filter(|shared| shared.pool().is_some());
             for hold in shared.into_iter().flat_map(|shared| shared.holds()) {
                 let waits = self.queues.first_of(&hold.owner, key).is_some();
                 assert_eq!(hold.waits, waits, "{key:?}: {hold:?}");

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use crate::lock::queue::{Line, Order, Rank};
-use crate::lock::table::Shared;
+use crate::lock::table::{Shared, SharedKind};
 use crate::lock::{Key, Mode, Owner, WaiterId};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,11 +100,11 @@ impl Cursor {
 
 impl InTheWay {
     pub fn of(mode: Mode, shared: &Shared) -> Self {
-        match (mode, shared.pool) {
-            (Mode::Read, None) => Self::Writer,
-            // Any of them that come back will do (`permits`).
-            (Mode::Permits, Some(_)) => Self::Nobody,
-            _ => Self::All,
+        match shared.kind {
+            SharedKind::ReadWrite if mode == Mode::Read => Self::Writer,
+            // Any of them that come back will do (`hoards`).
+            SharedKind::Permits(_) if mode == Mode::Permits => Self::Nobody,
+            SharedKind::ReadWrite | SharedKind::Permits(_) => Self::All,
         }
     }
 }

@@ -1,9 +1,11 @@
-//! What a kind of lock does. Each kind has one value of [`LockKind`], in a folder of its own; the
-//! rest of the core asks it, and does not ask which kind it is.
+//! What a kind of lock does. Each kind has one value of [`LockKind`], in a folder of its own, which
+//! the rest of the core asks in place of asking which kind it is. What is left of that is where a
+//! kind is known from memory (`SharedKind`), and names it.
 
 use crate::lock::ask::{Once, Share, Want};
 use crate::lock::grant::{nest_in, GrantKind};
 use crate::lock::modes::Modes;
+use crate::lock::pools::Seen;
 use crate::lock::reconcile::{Cause, Change, Over};
 use crate::lock::table::Entry;
 use crate::lock::{
@@ -31,8 +33,8 @@ impl Asked<'_> {
 pub trait LockKind<D>: Sync {
     // Who may have it, and what is written then.
 
-    /// In what way the owner can have the lock, which is held by some, whoever waits for it;
-    /// `None`: it is not to be had.
+    /// In what way the owner can have the lock, which is held by some, whoever waits for it: that
+    /// is for the caller. `None`: it is not to be had. `look` is read anew where others left by it.
     fn admit(
         &self,
         d: &mut D,
@@ -41,7 +43,8 @@ pub trait LockKind<D>: Sync {
         look: &mut Look,
     ) -> Result<Option<GrantKind>, Refusal>;
 
-    /// The owner has it, or once more; not for ONCE, with which it has it already.
+    /// The owner has it, or once more; not for ONCE, with which it has it already. Secures the
+    /// lock (`grant::secure`), writes, and puts down what is known then.
     fn give(
         &self,
         d: &mut D,
@@ -55,8 +58,13 @@ pub trait LockKind<D>: Sync {
     /// Sets the lease of an owner that holds the lock, in every mode.
     fn set_lease(&self, d: &mut D, key: &Key, owner: &Owner, look: &Look, at: WallMs);
 
+    /// An owner has renewed its lease: what follows for the lock, as it was found before.
+    fn renewed(&self, _: &mut D, _: &Key, _: &Look) {}
+
     /// So many holds of an owner end in each of these modes, as far as it has them; the lock goes
-    /// on if it was the last one.
+    /// on if it was the last one. Writes; tells `Released` once; puts down what is known then, and
+    /// tells who loses by it (`watchdog::on_lost`); then `left_free` if nobody holds it any more,
+    /// and `look_later` if somebody may get in.
     fn end(&self, d: &mut D, key: &Key, owner: &Owner, look: Look, ending: &[(Mode, i64)]);
 
     /// All holds are about to end by FORCE: what goes beside the hash goes now. Whom that wakes.
@@ -71,8 +79,17 @@ pub trait LockKind<D>: Sync {
         true
     }
 
-    /// How what is known of the lock has to change by what its owner found, if a lock of this
-    /// kind is there and no other was.
+    /// Whether what is known of a lock that is held is of one of this kind.
+    fn is_known(&self, known: &Entry) -> bool;
+
+    /// Whether a hash without a field of any holder, that looks like this kind, was a lock whose
+    /// holders are all gone. `known`: somebody is known to hold it.
+    fn is_emptied(&self, _known: bool) -> bool {
+        false
+    }
+
+    /// How what is known of the lock has to change by what this owner found: a lock of this
+    /// kind is there, with holders, and was known, if any.
     fn diff(
         &self,
         known: &Entry,
@@ -82,7 +99,7 @@ pub trait LockKind<D>: Sync {
         now: Now,
     ) -> Option<Change>;
 
-    /// Reads who holds it. Whether another look is due.
+    /// Reads who holds it; who is new has joined (`Decision::joined`). Whether another look is due.
     fn learn(
         &self,
         d: &mut D,
@@ -111,6 +128,11 @@ pub trait LockKind<D>: Sync {
     fn revive(&self, d: &mut D, key: &Key, owner: &Owner, at: WallMs) -> bool;
 
     // Of a lock that very many may hold, who are read in parts.
+
+    /// What the hash says: if it says otherwise later, and not by our doing, all are read anew.
+    fn seen(&self, _: &D, _: &Key, _: &Look) -> Option<Seen> {
+        None
+    }
 
     /// One of them was found. Whether the lock is there still; `dead`: readers whose lease keys
     /// are gone.

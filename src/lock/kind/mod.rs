@@ -72,7 +72,8 @@ fn look_at_shared(hash: &impl Hash, len: usize, owner: &[u8]) -> Option<Look> {
     match found.kind {
         _ if owner.is_empty() || owner == MODE => Some(found),
         Kind::Permits(_) => permits_fields::look(hash, owner, found),
-        _ => read_write_fields::look(hash, owner, found),
+        Kind::ReadWrite(_) => read_write_fields::look(hash, owner, found),
+        Kind::Free | Kind::Plain | Kind::Foreign(_) => None,
     }
 }
 
@@ -128,8 +129,8 @@ fn holders_by(
             return plain_fields::holder(&field, &value, lease);
         }
         let found = holder_of(kind, &field, &value)?;
-        let own = found.mode == Mode::Permits;
-        let lease = if own { found.lease } else { lease };
+        let has_its_own = found.lease != Lease::Gone;
+        let lease = if has_its_own { found.lease } else { lease };
         Some(Holder { lease, ..found })
     };
     fields.into_iter().filter_map(holder).collect()

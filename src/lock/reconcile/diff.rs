@@ -17,7 +17,7 @@ pub fn diff<D>(
     now: Now,
 ) -> Option<Change> {
     let Some(entry) = known.filter(|entry| !entry.is_presumed()) else {
-        return diff_unknown(known, found, heard);
+        return diff_unknown(kind, known, found, heard);
     };
     let any = entry.is_held() || entry.deadline.is_some();
     let cause = heard.unwrap_or(Cause::Unknown);
@@ -29,17 +29,26 @@ pub fn diff<D>(
         None => over(cause.max(Cause::Overwritten), false),
         // Gone and there again: another hold, be it the same owner's.
         Some(_) if cause > Cause::Unknown && any => over(cause.max(Cause::Removed), false),
+        Some(kind) if entry.is_held() && !kind.is_known(entry) => Some(Change::replaced(heard)),
+        Some(kind) if found.fields == 0 => {
+            let is_emptied = kind.is_emptied(entry.is_held());
+            is_emptied.then_some(Change::Emptied)
+        }
         Some(kind) => kind.diff(entry, owner, found, heard, now),
     }
 }
 
 /// Of a key of which no more is known than that it could be a lock, if that.
-fn diff_unknown(presumed: Option<&Entry>, found: &Look, heard: Option<Cause>) -> Option<Change> {
-    // Nothing else looks so: all who held permits are gone.
-    if found.pool().is_some() && found.fields == 0 {
+fn diff_unknown<D>(
+    kind: Option<&dyn LockKind<D>>,
+    presumed: Option<&Entry>,
+    found: &Look,
+    heard: Option<Cause>,
+) -> Option<Change> {
+    if found.fields == 0 && kind.is_some_and(|kind| kind.is_emptied(false)) {
         return Some(Change::Emptied);
     }
-    let held = found.kind.is_lock() && found.fields > 0;
+    let held = kind.is_some() && found.fields > 0;
     // What is heard of a key is no reason to read all who hold it.
     if held && (presumed.is_none() || heard.is_none()) {
         return Some(Change::Holders);

@@ -7,7 +7,7 @@ use super::over::drop_holders;
 use super::parts::read_parts;
 use super::{Cause, Over};
 use crate::lock::kind::read_write::expire::{expire_dead, expire_reader};
-use crate::lock::table::{Entry, Shared};
+use crate::lock::table::{Entry, Shared, SharedKind};
 use crate::lock::{
     head, leaving, watchdog, Decision, Key, Kind, Lease, Look, Now, Owner, Reason, WakeTarget,
 };
@@ -117,20 +117,24 @@ fn expire_one(d: &mut Decision<'_>, key: &Key) {
 pub fn end_leases(d: &mut Decision<'_>, key: &Key) -> bool {
     let now = d.now.wall_ms();
     let shared = d.core.locks.shared(key);
-    let readers = shared.is_some_and(|shared| shared.pool.is_none());
+    let kind = shared.map(|shared| shared.kind);
     let over = shared.map_or_else(Vec::new, |shared| shared.over(now, MOST_OVER));
     let mut ran_out = false;
     for owner in &over {
         attend(d, key);
         ran_out |= bring_in_line(d, key, owner, None).1.ran_out;
     }
-    if readers && !over.is_empty() {
-        readers_left(d, key);
-    } else if ran_out && d.ks.look(key, &[]).is_free() {
-        // The key has ended with the last of those who had permits.
-        d.left_free(key, WakeTarget::One);
+    match kind.filter(|_| !over.is_empty()) {
+        None => return false,
+        Some(SharedKind::ReadWrite) => readers_left(d, key),
+        Some(SharedKind::Permits(_)) => {
+            // The key has ended with the last of those who had some.
+            if ran_out && d.ks.look(key, &[]).is_free() {
+                d.left_free(key, WakeTarget::One);
+            }
+        }
     }
-    !over.is_empty()
+    true
 }
 
 /// Readers have left by no request of theirs.

@@ -138,14 +138,8 @@ fn look_at_known(d: &mut Decision<'_>, key: &Key, behind: Option<Owner>, dead: &
 /// Those who hold the lock are read so far, if it is still one.
 fn go_on(d: &mut Decision<'_>, key: &Key, progress: Progress) {
     let found = d.ks.look(key, &[]);
-    let seen = match found.pool() {
-        Some(pool) => Some(Seen::Out(pool)),
-        None => d
-            .core
-            .pools
-            .seen(key)
-            .filter(|_| found.kind.is_read_write()),
-    };
+    let kind = d.kinds.of(&found);
+    let seen = kind.and_then(|kind| kind.seen(d, key, &found));
     match seen {
         Some(seen) => d.core.pools.put(key, progress, seen),
         None => d.core.pools.are_read(key),

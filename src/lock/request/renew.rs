@@ -3,7 +3,6 @@
 use super::acquire::{is_told_at, require_free_tag};
 
 use crate::lock::ask::Renewal;
-use crate::lock::kind::permits::end_with_last;
 use crate::lock::modes::{self, modes};
 use crate::lock::table::{Entry, Hold};
 use crate::lock::{grant, leases, ready, reconcile, watchdog};
@@ -57,8 +56,8 @@ pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &
     let owner = Owner::from(renewal.owner);
     reconcile::end_first(d, key, &owner);
     leases::set_lease(d, key, &owner, look, d.now.deadline(renewal.lease));
-    if look.pool().is_some() && look.expires.is_none() {
-        end_with_last(d, key, look);
+    if let Some(kind) = d.kinds.of(look) {
+        kind.renewed(d, key, look);
     }
     d.tell(key, Event::Renewed);
     let holds = modes(d.core, key, &owner, look).counts();

@@ -141,8 +141,8 @@ impl Hold {
 
     /// In how many: each has a field of the hash.
     pub fn fields(&self) -> usize {
-        let held = [self.excludes, self.reads, self.writes, self.has_permits];
-        held.into_iter().filter(|held| *held).count()
+        let all = Mode::ALL.into_iter();
+        all.filter(|mode| self.has(*mode)).count()
     }
 
     /// Whether it holds anything.

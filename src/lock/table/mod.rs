@@ -21,6 +21,6 @@ pub use endings::{Ended, Why};
 pub use entry::Entry;
 pub use hold::{Begun, Hold};
 pub use locks::{Locks, Place};
-pub use shared::Shared;
+pub use shared::{Shared, SharedKind};
 pub use takings::{Taken, Unbound};
 pub use watch::{Changed, Watch};

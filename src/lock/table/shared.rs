@@ -8,6 +8,15 @@ use std::ops::Bound;
 use super::hold::Hold;
 use crate::lock::{Lease, Mode, Owner, Pool, Token, WakeTarget, WallMs, WallUs};
 
+/// Of which kind a lock is that several may hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SharedKind {
+    #[default]
+    ReadWrite,
+    /// With what its field `mode` said when last seen.
+    Permits(Pool),
+}
+
 /// What became of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -99,8 +108,7 @@ pub struct Shared {
     changes: Vec<(WallUs, Change)>,
     /// When the hash itself ends.
     pub expires: Option<WallMs>,
-    /// Of a lock with permits: what its field `mode` said when last seen.
-    pub pool: Option<Pool>,
+    pub kind: SharedKind,
 }
 
 impl Shared {
@@ -150,6 +158,19 @@ impl Shared {
         self.fields
     }
 
+    /// Of a lock with permits: what its field `mode` said when last seen.
+    pub fn pool(&self) -> Option<Pool> {
+        match self.kind {
+            SharedKind::Permits(pool) => Some(pool),
+            SharedKind::ReadWrite => None,
+        }
+    }
+
+    /// It has permits, and its field `mode` says this.
+    pub fn set_pool(&mut self, pool: Pool) {
+        self.kind = SharedKind::Permits(pool);
+    }
+
     /// How many permits are known to be out.
     pub fn permits(&self) -> i64 {
         self.permits
@@ -162,10 +183,10 @@ impl Shared {
 
     /// Whom its end wakes.
     pub fn whom(&self) -> WakeTarget {
-        match (self.pool, &self.writer) {
-            (Some(_), _) => WakeTarget::One,
-            (None, None) => WakeTarget::OneShared,
-            (None, Some(_)) => WakeTarget::AllShared,
+        match (self.kind, &self.writer) {
+            (SharedKind::Permits(_), _) => WakeTarget::One,
+            (SharedKind::ReadWrite, None) => WakeTarget::OneShared,
+            (SharedKind::ReadWrite, Some(_)) => WakeTarget::AllShared,
         }
     }
 
@@ -319,7 +340,7 @@ impl Shared {
         for hold in self.holds() {
             let owner = &hold.owner;
             assert!(hold.is_holder(), "{owner:?} holds nothing");
-            assert_eq!(hold.has_permits, self.pool.is_some(), "{owner:?}");
+            assert_eq!(hold.has_permits, self.pool().is_some(), "{owner:?}");
             made.put(hold.clone());
         }
         assert_eq!(self.leases, made.leases);

@@ -21,12 +21,12 @@ pub const LIMITS: [Limit; 4] = [
     },
     Limit {
         what: "files of src/ that name permits",
-        most: 62,
+        most: 59,
         target: 15,
     },
     Limit {
         what: "lines of src/lock without tests",
-        most: 17_135,
+        most: 17_233,
         target: 9_500,
     },
     Limit {

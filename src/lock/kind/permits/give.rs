@@ -76,12 +76,15 @@ pub fn give(
         limit,
         out: 0,
     });
-    let pool = Some(before.plus(want.share.count()));
+    let pool = before.plus(want.share.count());
     let holds = look.holds.saturating_add(want.share.count());
     let at = look.lease.end().map_or(until, |at| at.max(until));
-    let owner = want.owner.clone();
-    let held = Some((holds, at));
-    d.write(key, Write::Permit { owner, held, pool });
+    let permit = Write::Permit {
+        owner: want.owner.clone(),
+        held: Some((holds, at)),
+        pool: Some(pool),
+    };
+    d.write(key, permit);
     let expires = match (how, look.expires) {
         (GrantKind::First, _) => Some(at),
         (_, end) => end.map(|end| end.max(at)),
@@ -89,7 +92,8 @@ pub fn give(
     d.expire_at(key, look.expires, expires);
     let now = d.now.wall;
     d.core.locks.change_shared(key, |shared| {
-        (shared.pool, shared.expires) = (pool, expires);
+        shared.set_pool(pool);
+        shared.expires = expires;
         let known = shared.remove(&want.owner);
         let mut hold = known.unwrap_or_else(|| Hold::of(want.owner.clone()));
         hold.set_permits(holds, Lease::Until(at));

@@ -12,7 +12,7 @@ const MOST_NAMED: usize = 64;
 pub fn hoarded(core: &Core, key: &Key) -> Option<(WaiterId, Vec<Link>)> {
     let shared = core.locks.shared(key)?;
     let first = core.queues.waiting(key).next()?;
-    let limit = shared.pool?.limit;
+    let limit = shared.pool()?.limit;
     let free_in_time = limit.saturating_sub(shared.stuck());
     let is_short = first.want.mode == Mode::Permits && first.want.share.count() > free_in_time;
     // Those who are to be sent away keep nobody back, and nobody does of whom it is not known yet

@@ -24,7 +24,7 @@ pub fn learn(
     let Some(pool) = found.pool() else {
         return false;
     };
-    let known = d.core.locks.shared(key).and_then(|shared| shared.pool);
+    let known = d.core.locks.shared(key).and_then(Shared::pool);
     let known = known.or_else(|| match d.core.pools.seen(key) {
         Some(Seen::Out(pool)) => Some(pool),
         Some(Seen::Unknown(_)) | None => None,
@@ -47,9 +47,9 @@ pub fn learn(
         return true;
     };
     if any {
-        let (pool, expires) = (Some(pool), found.expires);
         d.core.locks.change_shared(key, |shared| {
-            (shared.pool, shared.expires) = (pool, expires);
+            shared.set_pool(pool);
+            shared.expires = found.expires;
         });
     }
     d.core.pools.begin(key, Seen::Out(pool));
@@ -87,7 +87,7 @@ pub fn see(d: &mut Decision<'_>, key: &Key, pool: Pool) {
     if d.core.locks.shared(key).is_some() {
         d.core
             .locks
-            .change_shared(key, |shared| shared.pool = Some(pool));
+            .change_shared(key, |shared| shared.set_pool(pool));
     }
 }
 
@@ -102,7 +102,8 @@ pub fn take_in(d: &mut Decision<'_>, key: &Key, holder: Holder) {
             return;
         };
         d.core.locks.change_shared(key, |shared| {
-            (shared.pool, shared.expires) = (Some(pool), found.expires);
+            shared.set_pool(pool);
+            shared.expires = found.expires;
             let known = shared.remove(&owner);
             let mut hold = known.unwrap_or_else(|| Hold::of(owner.clone()));
             hold.set_permits(holds, lease);
@@ -161,10 +162,17 @@ pub fn give_back(d: &mut Decision<'_>, key: &Key, owner: &Owner, found: &Look, p
     }
     let pool = pool.plus(found.holds.min(permits).saturating_neg());
     let held = Some(left).filter(|left| *left > 0).zip(found.lease.end());
-    let (owner, pool) = (owner.clone(), Some(pool));
     if found.holds > 0 {
-        d.write(key, Write::Permit { owner, held, pool });
-        d.core.locks.change_shared(key, |shared| shared.pool = pool);
+        let (owner, to) = (owner.clone(), Some(pool));
+        d.write(
+            key,
+            Write::Permit {
+                owner,
+                held,
+                pool: to,
+            },
+        );
+        see(d, key, pool);
     }
 }
 

@@ -14,6 +14,7 @@ pub use short::is_short;
 use super::lock_kind::{of_mode, Asked, LockKind};
 use crate::lock::ask::Want;
 use crate::lock::grant::GrantKind;
+use crate::lock::pools::Seen;
 use crate::lock::reconcile::{self, Cause, Change, Over};
 use crate::lock::table::{Entry, Shared};
 use crate::lock::watchdog;
@@ -67,6 +68,22 @@ impl LockKind<Decision<'_>> for Permits {
         });
     }
 
+    /// A key that somebody has PERSISTed ends with the last of those who hold permits of it, if
+    /// all of them are known.
+    fn renewed(&self, d: &mut Decision<'_>, key: &Key, look: &Look) {
+        if look.expires.is_some() {
+            return;
+        }
+        let shared = d.core.locks.shared(key);
+        let shared = shared.filter(|shared| shared.fields() == look.fields);
+        if let Some(end) = shared.and_then(Shared::last_end) {
+            d.expire_at(key, None, Some(end));
+            d.core
+                .locks
+                .change_shared(key, |shared| shared.expires = Some(end));
+        }
+    }
+
     /// They go to the next, and with the last of them the lock is free.
     fn end(
         &self,
@@ -97,6 +114,15 @@ impl LockKind<Decision<'_>> for Permits {
         d.look_later(key);
     }
 
+    fn is_known(&self, known: &Entry) -> bool {
+        known.shared().is_some_and(|shared| shared.pool().is_some())
+    }
+
+    /// No application's own hash looks so.
+    fn is_emptied(&self, _: bool) -> bool {
+        true
+    }
+
     /// What was written to the hash by others is taken to be right if they have counted it in
     /// what is out; then all is to be read.
     fn diff(
@@ -108,13 +134,7 @@ impl LockKind<Decision<'_>> for Permits {
         now: Now,
     ) -> Option<Change> {
         let shared = known.shared();
-        let known_pool = shared.and_then(|shared| shared.pool);
-        if known.is_held() && known_pool.is_none() {
-            return Some(Change::replaced(heard));
-        }
-        if found.fields == 0 {
-            return Some(Change::Emptied);
-        }
+        let known_pool = shared.and_then(Shared::pool);
         if heard.is_some() {
             return Some(Change::Holders);
         }
@@ -169,7 +189,7 @@ impl LockKind<Decision<'_>> for Permits {
         let permits = reconcile::watched(d, key, owner, Mode::Permits);
         let look = d.ks.look(key, owner);
         let shared = d.core.locks.shared(key);
-        let known = shared.and_then(|shared| shared.pool);
+        let known = shared.and_then(Shared::pool);
         let were_out = shared.map_or(0, Shared::permits);
         let is_theirs = |pool: Pool| pool.plus(permits).out <= were_out;
         let is_as_known = |pool: Pool| known.is_some_and(|known| known.is_as(pool));
@@ -196,10 +216,15 @@ impl LockKind<Decision<'_>> for Permits {
         let expires = reconcile::revived_until(&look, at);
         d.expire_at(key, look.expires, expires);
         d.core.locks.change_shared(key, |shared| {
-            (shared.pool, shared.expires) = (Some(pool), expires);
+            shared.set_pool(pool);
+            shared.expires = expires;
             shared.change(owner, |hold| hold.set_permits(holds, Lease::Until(at)));
         });
         true
+    }
+
+    fn seen(&self, _: &Decision<'_>, _: &Key, found: &Look) -> Option<Seen> {
+        found.pool().map(Seen::Out)
     }
 
     fn learn_one(
@@ -228,18 +253,5 @@ impl LockKind<Decision<'_>> for Permits {
 
     fn all_read(&self, d: &mut Decision<'_>, key: &Key, found: &Look) {
         learn::all_read(d, key, found);
-    }
-}
-
-/// A key that somebody has PERSISTed ends with the last of those who hold permits of it, if
-/// all of them are known.
-pub fn end_with_last(d: &mut Decision<'_>, key: &Key, look: &Look) {
-    let shared = d.core.locks.shared(key);
-    let shared = shared.filter(|shared| shared.fields() == look.fields);
-    if let Some(end) = shared.and_then(Shared::last_end) {
-        d.expire_at(key, None, Some(end));
-        d.core
-            .locks
-            .change_shared(key, |shared| shared.expires = Some(end));
     }
 }

@@ -12,7 +12,7 @@ pub fn is_short(d: &Decision<'_>, key: &Key, id: WaiterId) -> bool {
     let want = &waiter.want;
     let none_left = |pool| matches!(can_have(d.core, key, want.share, pool), Ok(None));
     want.mode == Mode::Permits
-        && shared.pool.is_some_and(none_left)
+        && shared.pool().is_some_and(none_left)
         && shared.hold(&want.owner).is_none()
         && !waiter.is_late(d.now)
         && !d.core.heard.is_closed(want.client)

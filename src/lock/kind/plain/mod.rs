@@ -82,6 +82,10 @@ impl LockKind<Decision<'_>> for Plain {
         }
     }
 
+    fn is_known(&self, known: &Entry) -> bool {
+        known.shared().is_none()
+    }
+
     fn diff(
         &self,
         known: &Entry,
@@ -92,7 +96,7 @@ impl LockKind<Decision<'_>> for Plain {
     ) -> Option<Change> {
         let is_its = known.plain_of(owner).is_some();
         let is_replaced = known.plain().is_some() && is_its != (found.holds > 0);
-        if known.shared().is_some() || is_replaced {
+        if is_replaced {
             return Some(Change::replaced(heard));
         }
         if !known.is_held() {

@@ -17,8 +17,9 @@ use crate::lock::ask::Want;
 use crate::lock::grant::GrantKind;
 use crate::lock::leases;
 use crate::lock::modes::modes;
+use crate::lock::pools::Seen;
 use crate::lock::reconcile::{self, Cause, Change, Over};
-use crate::lock::table::{Entry, Shared};
+use crate::lock::table::{Entry, Shared, SharedKind};
 use crate::lock::{
     Decision, Holder, Key, Lease, Look, Mode, Now, Owner, Refusal, Token, WakeTarget, WallMs,
     Write, MOST_READS,
@@ -141,6 +142,18 @@ impl LockKind<Decision<'_>> for ReadWrite {
         found.fields > 0 && is_known
     }
 
+    /// Also of a plain one of which somebody has made a read/write lock.
+    fn is_known(&self, known: &Entry) -> bool {
+        known
+            .shared()
+            .is_none_or(|shared| shared.kind == SharedKind::ReadWrite)
+    }
+
+    /// If none is known it is somebody's data.
+    fn is_emptied(&self, known: bool) -> bool {
+        known
+    }
+
     fn diff(
         &self,
         known: &Entry,
@@ -150,13 +163,6 @@ impl LockKind<Decision<'_>> for ReadWrite {
         now: Now,
     ) -> Option<Change> {
         let shared = known.shared();
-        if shared.is_some_and(|shared| shared.pool.is_some()) {
-            return Some(Change::replaced(heard));
-        }
-        // All holders are gone. If none is known it is somebody's data.
-        if found.fields == 0 {
-            return known.is_held().then_some(Change::Emptied);
-        }
         if heard.is_some() && !are_as_many(known, found) {
             return Some(Change::Holders);
         }
@@ -241,6 +247,10 @@ impl LockKind<Decision<'_>> for ReadWrite {
             });
         });
         true
+    }
+
+    fn seen(&self, d: &Decision<'_>, key: &Key, _: &Look) -> Option<Seen> {
+        d.core.pools.seen(key)
     }
 
     fn learn_one(

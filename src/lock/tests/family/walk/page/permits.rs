@@ -14,7 +14,7 @@ impl Page<'_> {
 
     /// What the core knows of the permits of a lock.
     pub fn known_permits(&mut self, shared: &Shared) {
-        let Some(pool) = shared.pool else {
+        let Some(pool) = shared.pool() else {
             return self.put(NONE);
         };
         for number in [
