@@ -217,7 +217,7 @@ impl Heard {
     }
 
     /// The next of those.
-    pub fn next_void(&mut self, locks: &mut Locks, queues: &Queues, most: usize) -> Vec<Key> {
+    pub fn next_void(&mut self, locks: &Locks, queues: &Queues, most: usize) -> Vec<Key> {
         let mut keys = Vec::new();
         if self.is_any_void() {
             self.swept_keys((locks, queues), most, &mut keys);
@@ -227,7 +227,7 @@ impl Heard {
 
     /// The next keys that are to be looked at, at most so many of each kind: those of
     /// which something was heard, those of readers, those of whole databases.
-    pub fn next_keys(&mut self, locks: &mut Locks, queues: &Queues, most: usize) -> Vec<Key> {
+    pub fn next_keys(&mut self, locks: &Locks, queues: &Queues, most: usize) -> Vec<Key> {
         let mut keys = Vec::new();
         while let Some(key) = self.order.pop_front() {
             keys.push(key);
@@ -246,7 +246,7 @@ impl Heard {
     /// So many steps through the sweeps under way.
     fn swept_keys(
         &mut self,
-        (locks, queues): (&mut Locks, &Queues),
+        (locks, queues): (&Locks, &Queues),
         steps: usize,
         keys: &mut Vec<Key>,
     ) {
@@ -255,7 +255,6 @@ impl Heard {
                 return;
             };
             if let Some(key) = sweep.next_line(queues) {
-                locks.put_before(&key, sweep.stamp);
                 keys.push(key);
                 continue;
             }
@@ -281,8 +280,10 @@ impl Heard {
         if self.sweeps.is_empty() {
             return None;
         }
-        let stamp = locks.stamp(key)?;
-        let mean_it = |sweep: &&Sweep| sweep.db == key.db && sweep.means(stamp);
+        // Of a key of which nothing is known an exchange says that somebody may wait for it.
+        let stamp = locks.stamp(key);
+        let means = |sweep: &Sweep| stamp.map_or(sweep.exchanged, |stamp| sweep.means(stamp));
+        let mean_it = |sweep: &&Sweep| sweep.db == key.db && means(sweep);
         let sweeps = self.sweeps.iter().filter(mean_it);
         let cause = sweeps.map(|sweep| sweep.cause).max()?;
         locks.restamp(key);

@@ -182,7 +182,7 @@ impl<O: Outside> Run<'_, '_, O> {
             Due::SentAway => self.note(due, send_away),
             Due::Void => self.note(due, |d| {
                 let core = &mut *d.core;
-                let keys = core.heard.next_void(&mut core.locks, &core.queues, BATCH);
+                let keys = core.heard.next_void(&core.locks, &core.queues, BATCH);
                 keys.iter().for_each(|key| reconcile::attend(d, key));
             }),
             Due::Endings | Due::WrittenEndings => self.note(due, |d| {
@@ -221,7 +221,7 @@ impl<O: Outside> Run<'_, '_, O> {
     /// Looks at what was heard of keys and connections.
     fn review(&mut self) -> bool {
         let core = &mut *self.with.core;
-        let mut keys = core.heard.next_keys(&mut core.locks, &core.queues, BATCH);
+        let mut keys = core.heard.next_keys(&core.locks, &core.queues, BATCH);
         if self.with.ks.in_cluster() {
             let closed = core.heard.closed.iter();
             let bonds = closed.flat_map(|client| core.watchdogs.of_client(*client));

@@ -57,15 +57,16 @@ impl<'a> Graph<'a> {
         !is_itself && (self.is_kept_out(waiter, entry, other) || self.is_behind(waiter, key, other))
     }
 
-    /// The request, if its owner does not hold the key already, one of those that it wants.
-    fn request(&self, id: WaiterId, key: &Key) -> Option<(&'a Waiter, &'a Entry)> {
+    /// The request, if its owner does not hold the key already, one of those that it wants; and
+    /// what is known of that. Who stands ahead is known also where nothing else is.
+    fn request(&self, id: WaiterId, key: &Key) -> Option<(&'a Waiter, Option<&'a Entry>)> {
         let waiter = self.core.queues.get(id)?;
-        let entry = self.core.locks.get(key)?;
+        let entry = self.core.locks.get(key);
         let holder = self.plain(entry).map(|hold| &hold.owner);
         (holder != Some(&waiter.want.owner)).then_some((waiter, entry))
     }
 
-    fn is_kept_out(&self, waiter: &Waiter, entry: &Entry, by: &Owner) -> bool {
+    fn is_kept_out(&self, waiter: &Waiter, entry: Option<&Entry>, by: &Owner) -> bool {
         if self.plain(entry).is_some_and(|hold| hold.owner == *by) {
             return true;
         }
@@ -117,7 +118,7 @@ impl<'a> Graph<'a> {
                 self.plain(entry).map(|hold| hold.owner.clone())
             }
             Stage::Holders => return self.step_to_holders(waiter, key, entry, cursor),
-            Stage::Each => match self.next_holder(entry, cursor) {
+            Stage::Each => match next_holder(entry, cursor) {
                 Some(hold) => Some(hold.owner.clone()).filter(|_| self.holds(hold)),
                 None => {
                     cursor.stage = Stage::Ahead;
@@ -138,7 +139,7 @@ impl<'a> Graph<'a> {
         &self,
         waiter: &Waiter,
         key: &Key,
-        entry: &Entry,
+        entry: Option<&Entry>,
         cursor: &mut Cursor,
     ) -> Step {
         cursor.stage = Stage::Ahead;
@@ -163,20 +164,11 @@ impl<'a> Graph<'a> {
     // Holders.
 
     fn step_of_holders(&self, key: &Key, cursor: &mut Cursor) -> Step {
-        let entry = self.core.locks.get(key);
-        match entry.and_then(|entry| self.next_holder(entry, cursor)) {
+        match next_holder(self.core.locks.get(key), cursor) {
             Some(hold) if self.holds(hold) => self.to_owner(Some(hold.owner.clone())),
             Some(_) => Step::Nothing,
             None => Step::End,
         }
-    }
-
-    fn next_holder<'e>(&self, entry: &'e Entry, cursor: &mut Cursor) -> Option<&'e Hold> {
-        let last = cursor.hold.take();
-        let shared = entry.shared()?;
-        let hold = shared.holds_behind(last.as_deref()).next()?;
-        cursor.hold = Some(hold.owner.clone());
-        Some(hold)
     }
 
     // Places in a queue.
@@ -238,7 +230,7 @@ impl<'a> Graph<'a> {
     /// Whether it really waits here, for the whole lock.
     fn wants_all_of(&self, waiter: &Waiter, key: &Key) -> bool {
         let owner = &waiter.want.owner;
-        let holder = self.core.locks.get(key).and_then(|entry| self.plain(entry));
+        let holder = self.plain(self.core.locks.get(key));
         let is_first = || self.core.queues.first_of(owner, key) == Some(&waiter.rank);
         !waiter.want.mode.is_for_several()
             && holder.is_none_or(|hold| hold.owner != *owner)
@@ -261,14 +253,14 @@ impl<'a> Graph<'a> {
     }
 
     /// The plain hold, if it is not over.
-    fn plain<'e>(&self, entry: &'e Entry) -> Option<&'e Hold> {
-        let lives = |hold: &&Hold| self.lives(hold, entry.deadline);
-        entry.plain().filter(lives)
+    fn plain<'e>(&self, entry: Option<&'e Entry>) -> Option<&'e Hold> {
+        let hold = entry?.plain()?;
+        self.lives(hold, entry?.deadline).then_some(hold)
     }
 
     /// The holders of a lock that several may hold, if that is not over.
-    fn shared<'e>(&self, entry: &'e Entry) -> Option<&'e Shared> {
-        entry.shared().filter(|shared| {
+    fn shared<'e>(&self, entry: Option<&'e Entry>) -> Option<&'e Shared> {
+        entry?.shared().filter(|shared| {
             let mut holds = shared.holds();
             holds.any(|hold| self.lives(hold, shared.expires))
         })
@@ -277,4 +269,12 @@ impl<'a> Graph<'a> {
     fn holds(&self, hold: &Hold) -> bool {
         hold.writes || self.lives(hold, hold.lease.end())
     }
+}
+
+fn next_holder<'e>(entry: Option<&'e Entry>, cursor: &mut Cursor) -> Option<&'e Hold> {
+    let last = cursor.hold.take();
+    let shared = entry?.shared()?;
+    let hold = shared.holds_behind(last.as_deref()).next()?;
+    cursor.hold = Some(hold.owner.clone());
+    Some(hold)
 }

@@ -9,7 +9,8 @@ use super::{Cause, Over};
 use crate::lock::kind::read_write::expire::{expire_dead, expire_reader};
 use crate::lock::table::{Entry, Shared, SharedKind};
 use crate::lock::{
-    head, leaving, watchdog, Decision, Key, Kind, Lease, Look, Now, Owner, Reason, WakeTarget,
+    deadlock, head, leaving, watchdog, Decision, Key, Kind, Lease, Look, Now, Owner, Reason,
+    WakeTarget,
 };
 
 /// Redis 8.2 says that a hash is deleted whose last field has run out, and deletes it
@@ -58,11 +59,12 @@ pub fn differs(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> bool {
 /// Takes into account what was heard of a key.
 pub fn attend(d: &mut Decision<'_>, key: &Key) {
     let is_exchanged = d.core.heard.is_exchanged(key.db);
+    let heard = d.core.heard.take(&mut d.core.locks, key);
     if is_exchanged {
         // Or it would not be looked at where nothing else is known of it.
         leaving::know_whether_any_waits(d.core, key);
     }
-    if let Some((cause, readers)) = d.core.heard.take(&mut d.core.locks, key) {
+    if let Some((cause, readers)) = heard {
         if let Some(cause) = cause {
             review_key(d, key, cause);
         }
@@ -193,7 +195,12 @@ fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
 /// may have come here with the key.
 fn judge_holders(d: &mut Decision<'_>, key: &Key) {
     if d.core.locks.are_many(key) {
-        // These do not come with a key, but are read anew, one by one.
+        // Alone a key comes without these: they are read anew, one by one. With its database it
+        // keeps them, and who stands last waits for all of them and for all others here.
+        let last = d.core.queues.line(key).queue.last();
+        if let Some((_, id)) = last.filter(|_| d.core.heard.is_exchanged(key.db)) {
+            deadlock::suspect(d.core, id);
+        }
         return;
     }
     let holds = d.core.locks.get(key).into_iter().flat_map(Entry::holds);

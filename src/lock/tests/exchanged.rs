@@ -1,7 +1,7 @@
 //! Two databases are exchanged: who waits where is known anew, key by key, as they are looked at.
 
 use super::shell::{by, key, Request, Shell};
-use crate::lock::{Notice, Occasion, Owner, Verdict};
+use crate::lock::{Notice, Occasion, Outcome, Owner, Refusal, Verdict, WaiterId};
 
 const MANY: usize = 1_000;
 
@@ -126,4 +126,95 @@ fn who_is_granted_behind_a_flush_is_not_told_that_it_took_the_lock() {
         |notice: &_| matches!(notice, Notice::Lost(loss) if loss.owner == Owner::from(&b"b"[..]));
     assert!(!s.told.iter().any(is_lost), "{:?}", s.told);
     s.core.check();
+}
+
+/// A request on a key of another database than the first.
+fn there<'a>(owner: &'a str, db: i32, name: &'a str) -> Request<'a> {
+    let there = Request {
+        db,
+        ..by(owner).on(name)
+    };
+    there.lease(100_000)
+}
+
+/// b waits for `n` and stands before c for `j`, in the database 1; c has `m`, in 2.
+fn behind_one_who_waits(s: &mut Shell) -> [WaiterId; 2] {
+    s.get(there("a", 1, "n"));
+    let first = s.wait(there("b", 1, "j n"));
+    let second = s.wait(there("c", 1, "j"));
+    s.get(there("c", 2, "m"));
+    [first, second]
+}
+
+#[test]
+fn a_cycle_that_is_closed_right_behind_an_exchange_is_refused() {
+    let takes: [fn(&mut Shell); 2] = [
+        |s| _ = s.get(there("y", 0, "n")),
+        |s| s.script_takes(&key(0, "n"), "z", 100_000),
+    ];
+    for take in takes {
+        let mut s = Shell::new();
+        behind_one_who_waits(&mut s);
+        take(&mut s);
+        s.read_notes();
+        s.swap(0, 1);
+        let Err(Refusal::Deadlock { cycle }) = s.acquire(there("b", 2, "m").block(0)) else {
+            panic!("b waits for c, which waits for b");
+        };
+        let names: Vec<&[u8]> = cycle.iter().map(|link| &*link.on.name).collect();
+        assert_eq!(names, [b"m", b"j"]);
+        s.read_notes();
+        s.core.check();
+        assert_eq!(s.core.waiting(), 2);
+    }
+}
+
+/// Whatever a request has found out of a key before its time came.
+#[test]
+fn a_key_that_was_asked_for_right_behind_an_exchange_is_looked_at_still() {
+    let mut s = Shell::new();
+    let [first, second] = behind_one_who_waits(&mut s);
+    s.told.clear();
+    s.swap(0, 1);
+    for name in ["n", "j"] {
+        s.wait(there("q", 1, name));
+    }
+    s.read_notes();
+    s.core.check();
+    let granted: Vec<WaiterId> = s.answers().iter().map(|(id, _)| *id).collect();
+    assert_eq!(granted, [first], "all are free there");
+    for name in ["n", "j"] {
+        s.release_on(&key(1, name), "b", false).unwrap();
+    }
+    assert!(s.core.queues.get(second).is_none());
+}
+
+/// They come with the lock, and one of them waits for whoever waits for them.
+#[test]
+fn very_many_who_come_with_a_lock_are_part_of_a_cycle() {
+    for many in [3, 1_000] {
+        let mut s = Shell::new();
+        let readers: Vec<String> = (0..many).map(|number| format!("r{number}")).collect();
+        for reader in &readers {
+            s.get(there(reader, 0, "k").read());
+        }
+        s.get(there("w", 2, "m"));
+        s.get(there("a", 1, "k").write());
+        let writes = s.wait(there("w", 1, "k").write());
+        let waits = s.wait(there("r2", 2, "m"));
+        s.told.clear();
+        s.swap(0, 1);
+        s.read_notes();
+        while !s.core.inquiry.is_at_rest() {
+            s.pass_and_tick(1);
+        }
+        s.core.check();
+        let refused = |(_, outcome): &&(WaiterId, Outcome)| matches!(outcome, Outcome::Refused(_));
+        let answers = s.answers();
+        let refused: Vec<_> = answers.iter().filter(refused).map(|(id, _)| *id).collect();
+        assert!(
+            matches!(refused[..], [id] if id == writes || id == waits),
+            "{many}: {refused:?}"
+        );
+    }
 }

@@ -77,27 +77,27 @@ fn of_two_databases_that_are_exchanged_each_is_the_other() {
 
 #[test]
 fn what_was_heard_of_a_key_goes_with_its_database() {
-    let (mut heard, mut locks) = (Heard::default(), Locks::default());
+    let (mut heard, locks) = (Heard::default(), Locks::default());
     let queues = Queues::default();
     heard.of(key(0, "a"), Cause::Removed);
     heard.of(key(2, "c"), Cause::Removed);
     heard.swapped(0, 1);
     assert_eq!(
-        heard.next_keys(&mut locks, &queues, 9),
+        heard.next_keys(&locks, &queues, 9),
         [key(1, "a"), key(2, "c")]
     );
 }
 
 #[test]
 fn keys_of_which_something_was_heard_are_given_out_some_at_a_time() {
-    let (mut heard, mut locks) = (Heard::default(), Locks::default());
+    let (mut heard, locks) = (Heard::default(), Locks::default());
     let queues = Queues::default();
     let names = ["c", "a", "b"].map(|name| key(0, name));
     for key in &names {
         heard.of(key.clone(), Cause::Unknown);
     }
-    assert_eq!(heard.next_keys(&mut locks, &queues, 2), names[..2]);
-    assert_eq!(heard.next_keys(&mut locks, &queues, 2), names[2..]);
+    assert_eq!(heard.next_keys(&locks, &queues, 2), names[..2]);
+    assert_eq!(heard.next_keys(&locks, &queues, 2), names[2..]);
 }
 
 #[test]

@@ -49,18 +49,6 @@ impl Locks {
         Some((Key { db, name }, stamp))
     }
 
-    /// Somebody waits for the key: a sweep with this stamp means it also where nothing was known of
-    /// it. What was made known after the sweep had begun it does not mean: that may be a grant,
-    /// which a sweep that begins between the two would take for lost.
-    pub fn put_before(&mut self, key: &Key, stamp: u32) {
-        if self.get(key).is_none() {
-            self.set_waited_for(key, true);
-            if let Some(entry) = self.get_mut(key) {
-                entry.stamp = stamp.wrapping_sub(1);
-            }
-        }
-    }
-
     /// When what is known of a key was made known, or last attended to.
     pub fn stamp(&self, key: &Key) -> Option<u32> {
         match self.kept(key.db, &key.name)? {

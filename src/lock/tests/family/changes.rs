@@ -1,7 +1,7 @@
 //! What others change, in the core's keyspace and in the model.
 
 use super::model::{Hold, Kind, Mode, Owner, Place, NEVER};
-use super::ops::Other;
+use super::ops::{Op, Other};
 use super::shell::at;
 use super::world::World;
 use crate::lock;
@@ -223,4 +223,27 @@ impl World {
         let known = |mode| core.hold_of(now, &key, owner.as_bytes(), mode);
         modes.into_iter().any(|mode| known(mode).token.is_some())
     }
+
+    /// Whether nobody is granted anything, refused, or told of anything by what others did.
+    pub fn is_settled(&mut self) -> bool {
+        let mut model = self.model.clone();
+        model.settle();
+        let settled = model.queue == self.model.queue && model.holds == self.model.holds;
+        let is_told = !model.losses.is_empty() || !model.lost.is_empty();
+        if settled && !is_told {
+            self.model = model;
+        }
+        settled && !is_told
+    }
+}
+
+/// What others do may be heard of together with what they do next.
+pub fn may_be_unread(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Other {
+            what: Other::Del(_) | Other::Take(..) | Other::Data(..),
+            ..
+        }
+    )
 }

@@ -99,6 +99,28 @@ fn it_does_so_by_the_short_way() {
     });
 }
 
+/// Two databases are exchanged again and again, and as many wait in the one as in the other.
+#[test]
+fn it_does_so_where_databases_are_exchanged() {
+    run_each(RULES, |ops| {
+        let mut run = Run::new(RULES);
+        for mut op in ops.0 {
+            match &mut op {
+                Op::Acquire(call) => {
+                    let db = i32::from(call.lease % 2 == 0);
+                    call.keys.iter_mut().for_each(|place| place.0 = db);
+                }
+                Op::Other { what, late } if !matches!(what, Other::Take(..)) => {
+                    (*what, *late) = (Other::Swap, true);
+                }
+                _ => {}
+            }
+            run.step(&op);
+        }
+        run.end();
+    });
+}
+
 fn run_where_it_is_not_told(rules: Rules) {
     run_each(rules, |ops| {
         let mut run = Run::new(rules);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::changes::may_be_unread;
 use super::compare::Tokens;
 use super::model::{Address, Ask, Client, Grant, Hold, Mode, Model, Owner, Place, Reply};
 use super::ops::{Aim, Only, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
@@ -42,6 +43,9 @@ pub struct World {
     pub last_client: u64,
     /// Others changed something, and rlock has not heard of it yet.
     pub unread: bool,
+    /// They have exchanged the databases, of which nothing comes: a request may come before the
+    /// timer.
+    exchanged: bool,
     /// Time has passed, and the timer fires only after the next step.
     pub overdue: bool,
     /// Then, the holds of which the core knows before that timer.
@@ -66,6 +70,7 @@ impl World {
             seats: std::array::from_fn(|seat| nth_client(seat as u64 + 1)),
             last_client: SEATS as u64,
             unread: false,
+            exchanged: false,
             overdue: false,
             known: None,
         }
@@ -78,7 +83,9 @@ impl World {
 
     pub fn act(&mut self, op: &Op) {
         (self.replies, self.asked, self.renamed) = (None, None, None);
-        if !may_be_unread(op) || self.overdue {
+        let exchanged = std::mem::take(&mut self.exchanged);
+        let is_first = exchanged && matches!(op, Op::Acquire(_));
+        if !is_first && (!may_be_unread(op) || self.overdue || exchanged) {
             self.read();
         }
         // The model's timer is never late.
@@ -88,6 +95,9 @@ impl World {
             self.model.tick();
         }
         self.take_step(op);
+        if is_first {
+            self.read();
+        }
         if overdue {
             self.known = None;
             self.shell.tick();
@@ -176,7 +186,8 @@ impl World {
             Op::Other { what, late } => {
                 self.change(*what);
                 self.unread = true;
-                if !late || !may_be_unread(op) {
+                self.exchanged = *late && matches!(what, Other::Swap) && self.is_settled();
+                if !late || !may_be_unread(op) && !self.exchanged {
                     self.read();
                 }
             }
@@ -377,15 +388,4 @@ impl World {
 /// The connection with this number, which is not 0.
 fn nth_client(number: u64) -> Client {
     Client::new(number).unwrap()
-}
-
-/// What others do may be heard of together with what they do next.
-fn may_be_unread(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Other {
-            what: Other::Del(_) | Other::Take(..) | Other::Data(..),
-            ..
-        }
-    )
 }

@@ -224,6 +224,9 @@ impl Model {
             hold.place = other(hold.place);
         }
         self.unbind(Reason::Moved, |_| true);
+        for hold in self.holds.clone() {
+            self.parted(&hold);
+        }
         for hold in &mut self.holds {
             hold.place = other(hold.place);
         }
