@@ -57,12 +57,12 @@ pub struct Unbound {
     /// Their loss is told where they were told of.
     pub told: Vec<Taken>,
     /// That of these is not: others that are left have the same address, or it is known there.
-    pub silent: Vec<Taken>,
+    pub untold: Vec<Taken>,
 }
 
 impl Unbound {
     pub fn all(&self) -> impl Iterator<Item = &Taken> {
-        self.told.iter().chain(&self.silent)
+        self.told.iter().chain(&self.untold)
     }
 
     /// Their loss is told. Where there are very many they are not copied.
@@ -78,7 +78,7 @@ impl Unbound {
     pub(super) fn forget(&mut self, taken: Taken) {
         if taken.notify.is_some() {
             let watched = false;
-            self.silent.push(Taken { watched, ..taken });
+            self.untold.push(Taken { watched, ..taken });
         }
     }
 }

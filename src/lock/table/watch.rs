@@ -135,7 +135,7 @@ impl Watch {
     fn end(&self, taken: Taken, changed: &mut Changed) {
         let address = taken.notify.as_ref();
         if address.is_some_and(|address| self.taken.are_told_at(taken.mode, address)) {
-            changed.ended.silent.push(taken);
+            changed.ended.untold.push(taken);
         } else {
             changed.ended.told.push(taken);
         }
@@ -257,8 +257,8 @@ impl Watch {
                 None => self.put_back(is, changed),
             }
         }
-        let silent = all.extract_if(.., |was| was.notify.as_ref() == to.notify);
-        changed.ended.silent.extend(silent);
+        let untold = all.extract_if(.., |was| was.notify.as_ref() == to.notify);
+        changed.ended.untold.extend(untold);
         changed.ended.tell(all);
         any
     }

@@ -243,7 +243,7 @@ pub fn unbind(core: &mut Core, key: &Key, hold: Hold) -> Unbound {
         .change(&(key.clone(), hold.owner), &was, &Indexed::default());
     Unbound {
         told: watch.taken.take_all(),
-        silent: Vec::new(),
+        untold: Vec::new(),
     }
 }
 

@@ -58,7 +58,7 @@ pub struct Losing {
     owner: Owner,
     why: Why,
     told: IntoIter<Taken>,
-    silent: IntoIter<Taken>,
+    untold: IntoIter<Taken>,
     /// Who is closed if it does not hear.
     watchers: BTreeSet<ClientId>,
     /// Where it was told.
@@ -88,14 +88,14 @@ impl Losing {
             owner: owner.clone(),
             why,
             told: lost.told.into_iter(),
-            silent: lost.silent.into_iter(),
+            untold: lost.untold.into_iter(),
             watchers,
             known: BTreeSet::new(),
         }
     }
 
     pub fn are_many(&self) -> bool {
-        self.told.len().saturating_add(self.silent.len()) > AT_ONCE
+        self.told.len().saturating_add(self.untold.len()) > AT_ONCE
     }
 
     /// The connections that watched some of them and have given no address: they are told by their
@@ -126,7 +126,7 @@ impl Losing {
     /// What comes of the next.
     pub fn next(&mut self) -> Option<Lost> {
         let Some(one) = self.told.next() else {
-            let address = self.silent.next()?.notify;
+            let address = self.untold.next()?.notify;
             return Some(Lost {
                 address,
                 loss: None,
@@ -172,7 +172,7 @@ impl Losses {
     #[cfg(test)]
     pub fn addresses(&self) -> impl Iterator<Item = &Address> {
         let all = self.0.iter();
-        let all = all.flat_map(|losing| [losing.told.as_slice(), losing.silent.as_slice()]);
+        let all = all.flat_map(|losing| [losing.told.as_slice(), losing.untold.as_slice()]);
         all.flatten().filter_map(|one| one.notify.as_ref())
     }
 }
