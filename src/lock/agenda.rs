@@ -29,6 +29,8 @@ pub enum Due {
     Renewals,
     /// Leases end.
     Ends,
+    /// It is looked who is silent for too long, and has what somebody waits for.
+    Silence,
     /// As `Endings`, where that is written.
     WrittenEndings,
     /// Locks are read on of which not all who hold them are known.
@@ -56,7 +58,7 @@ pub enum When {
 const AWAY_MS: i64 = 100;
 
 impl Due {
-    pub const ORDER: [Self; 15] = [
+    pub const ORDER: [Self; 16] = [
         Self::Leaves,
         Self::TimesOut,
         Self::SentAway,
@@ -67,6 +69,7 @@ impl Due {
         Self::Heard,
         Self::Renewals,
         Self::Ends,
+        Self::Silence,
         Self::WrittenEndings,
         Self::Unread,
         Self::Turns,
@@ -93,6 +96,7 @@ impl Due {
             Self::Away => (!core.away.is_empty()).then_some(When::Within(AWAY_MS)),
             Self::Renewals => core.watchdogs.next_renewal().map(When::AtWall),
             Self::Ends => core.next_expiry().map(When::AtWall),
+            Self::Silence => core.next_silence().map(When::At),
             Self::Turns => core.next_turn().map(When::At),
             Self::Inquiry => core.next_inquiry().map(When::At),
             _ => self.is_now(core).then_some(When::Now),

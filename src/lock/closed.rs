@@ -7,6 +7,7 @@ use super::{leaving, reconcile, request, ClientId, Decision};
 /// Its waits end, and exactly its watchdog holds, as if they were released. Of how many keys;
 /// about so many at a time.
 pub fn closed(d: &mut Decision<'_>, client: ClientId, keys: usize) -> usize {
+    d.core.heartbeats.forget(client);
     let most = cut_off(d, client, keys);
     let bonds = d.core.watchdogs.of_client(client);
     let bonds: Vec<Bond> = bonds.take(most).cloned().collect();

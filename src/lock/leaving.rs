@@ -91,6 +91,7 @@ pub fn dequeue(core: &mut Core, id: WaiterId) -> Option<Gone> {
     if let Some(address) = gone.waiter.told_at() {
         core.sessions.remove_wait(address, id);
     }
+    core.heartbeats.may_speak(&gone.waiter);
     let owner = &gone.waiter.want.owner;
     for key in &gone.waiter.keys {
         let has_permits = core.locks.has_permits(key, owner);

@@ -28,6 +28,7 @@ mod found;
 mod grant;
 mod head;
 mod heard;
+mod heartbeats;
 mod in_flight;
 mod key;
 mod keyspace;
@@ -50,6 +51,7 @@ mod renewals;
 mod request;
 mod run;
 mod sessions;
+mod silence;
 mod subscribers;
 mod table;
 mod take_back;
@@ -88,8 +90,10 @@ pub use request::{
     take_free, MOST_KEYS,
 };
 pub use run::{attend, end_few, run, Gate, Occasion, Outside};
+pub use silence::heard;
 pub use subscribers::Listening;
 pub use timeouts::cancel;
+use types::ListenedUs;
 pub use types::{ClientId, MonoUs, Now, Owner, Token, WaiterId, WallMs, WallUs};
 pub use watchdog::ROUND_MS;
 pub use write::Write;

@@ -59,10 +59,13 @@ pub enum Reason {
     Rebound,
     /// Its owner has released it by another connection.
     Released,
+    /// The connection that watched it was not heard of for as long as it may be silent, and
+    /// somebody waited.
+    Silent,
 }
 
 impl Reason {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Expired,
         Self::Forced,
         Self::Deleted,
@@ -73,6 +76,7 @@ impl Reason {
         Self::Moved,
         Self::Rebound,
         Self::Released,
+        Self::Silent,
     ];
 }
 

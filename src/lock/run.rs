@@ -11,7 +11,8 @@
 mod notes;
 
 use super::agenda::{Due, When};
-use super::{deadlock, grant, leaving, ours, reconcile, renewals, subscribers, timeouts, watchdog};
+use super::{deadlock, grant, leaving, ours, reconcile, renewals, silence, subscribers};
+use super::{timeouts, watchdog};
 use super::{Cause, Decider, Decision, Key, Listening, MonoUs, Note, Notice, Now};
 use notes::{hear, review};
 
@@ -205,6 +206,7 @@ impl<O: Outside> Run<'_, '_, O> {
             Due::Heard => self.review(),
             Due::Renewals => self.renew(),
             Due::Ends => self.expire(),
+            Due::Silence => self.end_silent(),
             Due::Unread => self.read_on(),
             Due::Turns => self.look_at_turns(),
             Due::Inquiry => self.with.decide(deadlock::inquire),
@@ -247,6 +249,24 @@ impl<O: Outside> Run<'_, '_, O> {
         let more = due.len() == BATCH;
         due.retain(|key| self.is_ours(key));
         self.with.decide(|d| reconcile::expire(d, &due)) || more
+    }
+
+    /// Ends holds of those who are silent, each before the next is looked at: whoever waits has it by
+    /// then, and others may keep theirs.
+    fn end_silent(&mut self) -> bool {
+        for (client, (key, owner)) in silence::next(self.with.core, self.with.now, BATCH) {
+            let to_do = silence::to_do(self.with.core, self.with.now, client, &key, &owner);
+            // While its slot is on its way nobody is silent.
+            if to_do.is_none() || !self.is_ours(&key) || !self.with.ks.slot_stays(&key) {
+                continue;
+            }
+            if to_do == Some(silence::ToDo::End) {
+                self.with.decide(|d| silence::end(d, client, &key, &owner));
+            } else {
+                self.with.out.push(silence::ask(self.with.core, key));
+            }
+        }
+        self.is_due(Due::Silence)
     }
 
     /// Reads on a lock with permits, or of very many readers.

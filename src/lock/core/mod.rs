@@ -17,6 +17,7 @@ use crate::lock::counters::Counters;
 use crate::lock::deadlock::Inquiry;
 use crate::lock::fifo::Fifo;
 use crate::lock::heard::Heard;
+use crate::lock::heartbeats::Heartbeats;
 use crate::lock::in_flight::{Grant, InFlight};
 use crate::lock::key::Spare;
 use crate::lock::pools::Pools;
@@ -120,6 +121,8 @@ pub struct Core {
     pub(in crate::lock) losses: Losses,
     /// What waits and holds are called by those who are told of them.
     pub(in crate::lock) sessions: Sessions,
+    /// Who says that it is alive, and how long each may be silent.
+    pub(in crate::lock) heartbeats: Heartbeats,
     pub(in crate::lock) tokens: Tokens,
     pub(in crate::lock) counters: Counters,
     /// Who may wait in a cycle.
@@ -172,6 +175,7 @@ impl Core {
         self.watchdogs.check(&self.locks);
         self.subscribers.check();
         self.heard.check();
+        self.heartbeats.check();
         self.in_flight.check(&self.queues);
         self.due.check(&self.queues);
         let waits = self.queues.iter();
@@ -252,7 +256,8 @@ impl Core {
     /// waits belong to one, or a grant is on its way.
     pub fn tracks_disconnects(&self) -> bool {
         let on_their_way = !self.in_flight.grants.is_empty();
-        self.is_watching() || !self.sessions.is_empty() || on_their_way
+        let named = !self.sessions.is_empty() || !self.heartbeats.is_empty();
+        self.is_watching() || named || on_their_way
     }
 
     /// Whether the connection has waits, or holds that are bound to it.
@@ -264,7 +269,8 @@ impl Core {
     /// The same but for a request for which it is blocked: of its end the server tells by
     /// itself.
     pub fn is_bound_beside_block(&self, client: ClientId) -> bool {
-        self.watchdogs.has(client) || self.sessions.waiting(client) > 0
+        let holds = self.watchdogs.has(client) || self.sessions.waiting(client) > 0;
+        holds || self.heartbeats.has(client)
     }
 
     /// The requests of a connection that wait.
@@ -317,6 +323,12 @@ impl Core {
     /// When a turn, or a place, is to be looked at.
     pub fn next_turn(&self) -> Option<MonoUs> {
         self.subscribers.next_due()
+    }
+
+    /// When it is to be looked again who is silent: while a hold belongs to a connection, and some
+    /// connection has said that it is alive.
+    pub fn next_silence(&self) -> Option<MonoUs> {
+        self.heartbeats.next().filter(|_| self.watchdogs.any())
     }
 
     /// When it is to be found out further who waits in a cycle.

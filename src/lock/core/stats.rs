@@ -80,6 +80,7 @@ const fn lost_by(reason: Reason) -> &'static CStr {
         Reason::Moved => c"lost_moved",
         Reason::Rebound => c"lost_rebound",
         Reason::Released => c"lost_released",
+        Reason::Silent => c"lost_silent",
     }
 }
 

@@ -17,7 +17,9 @@ use super::state::Place;
 use crate::lock::counters::Counters;
 use crate::lock::head::{self, Next};
 use crate::lock::queue::Rank;
-use crate::lock::{reconcile, Core, Decision, Key, Mode, Notice, Notices, WaiterId, WakeTarget};
+use crate::lock::{
+    reconcile, silence, Core, Decision, Key, Mode, Notice, Notices, WaiterId, WakeTarget,
+};
 
 /// At most so many grants go before a place.
 const NEAREST: usize = 4;
@@ -107,6 +109,7 @@ pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
         (_, Listening::Waiting { shared }) => {
             put_place(d.core, key, shared);
             look_at_place(d, key);
+            silence::for_subscribers(d, key);
         }
     }
     d.look_later(key);

@@ -30,6 +30,8 @@ pub struct Watch {
     pub bound: Option<WallMs>,
     /// When it is renewed next.
     pub next: Option<WallMs>,
+    /// The lease that its owner has asked for ends then: nobody's silence ends it sooner.
+    pub asked: WallMs,
     /// The oldest first.
     pub taken: Takings,
 }
@@ -70,6 +72,7 @@ impl Watch {
     /// Its lease is this from now on.
     pub fn renewed(&mut self, lease: i64, bound: Option<WallMs>, now: Now) {
         (self.lease, self.bound) = (lease, bound);
+        self.asked = now.deadline(lease);
         self.schedule(now);
     }
 
@@ -161,6 +164,18 @@ impl Watch {
             changed.ended.forget(taken);
         }
         for taken in over {
+            self.end(taken, changed);
+        }
+        holds
+    }
+
+    /// Takes away the holds of a connection's watchdog, which goes on. How many there were in each
+    /// mode.
+    pub fn take_from(&mut self, client: ClientId, changed: &mut Changed) -> BTreeMap<Mode, i64> {
+        let mut holds = BTreeMap::new();
+        for taken in self.taken.extract(|taken| taken.watcher() == Some(client)) {
+            let all = holds.entry(taken.mode).or_insert(0_i64);
+            *all = all.saturating_add(taken.holds);
             self.end(taken, changed);
         }
         holds
@@ -290,6 +305,7 @@ impl Watch {
     /// No hold belongs to a connection any more: nothing is renewed.
     pub fn rest(&mut self) {
         (self.lease, self.bound, self.next) = (0, None, None);
+        self.asked = WallMs::default();
     }
 
     /// What the lease is renewed to now.

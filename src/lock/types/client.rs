@@ -9,6 +9,9 @@ use std::num::NonZeroU64;
 pub struct ClientId(NonZeroU64);
 
 impl ClientId {
+    /// No id is greater.
+    pub const LAST: Self = Self(NonZeroU64::MAX);
+
     /// `None`: 0, which stands for no client.
     pub fn new(id: u64) -> Option<Self> {
         NonZeroU64::new(id).map(Self)

@@ -25,6 +25,12 @@ pub struct WallUs(pub i64);
 #[repr(transparent)]
 pub struct MonoUs(pub i64);
 
+/// Of the time in which the server could hear its clients, us since some moment: it stands still
+/// while the server does. What a connection may be silent for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct ListenedUs(pub i64);
+
 /// One reading of both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
@@ -40,6 +46,17 @@ impl Moment for WallMs {
 
 impl Moment for MonoUs {
     const NEVER: Self = Self(i64::MAX);
+}
+
+impl ListenedUs {
+    /// How many us from `earlier` to this.
+    pub fn since(self, earlier: Self) -> i64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    pub fn plus_us(self, us: i64) -> Self {
+        Self(self.0.saturating_add(us))
+    }
 }
 
 impl WallMs {

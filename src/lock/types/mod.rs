@@ -8,7 +8,7 @@ mod token;
 mod waiter;
 
 pub use client::ClientId;
-pub use clock::{Moment, MonoUs, Now, WallMs, WallUs};
+pub use clock::{ListenedUs, Moment, MonoUs, Now, WallMs, WallUs};
 pub use owner::Owner;
 pub use token::Token;
 pub use waiter::WaiterId;

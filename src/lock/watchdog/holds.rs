@@ -141,6 +141,7 @@ fn watch_again(
 ) {
     let due = watch.next;
     watch.lease = watch.lease.max(lease);
+    watch.asked = watch.asked.max(now.deadline(lease));
     watch.bound = bound;
     watch.schedule(now);
     // Not later than it was due, and before the present end: the lease may not have been
@@ -229,6 +230,21 @@ pub fn on_closed(
     let mut holds = BTreeMap::new();
     let unbound = unbind_some(d.core, key, owner, |watch, changed| {
         holds = watch.close(client, changed);
+    });
+    (holds.into_iter().collect(), unbound)
+}
+
+/// A connection was silent for too long, and what it watched here ends: so many holds in each mode;
+/// and what is not bound any more.
+pub fn on_silent(
+    d: &mut Decision<'_>,
+    key: &Key,
+    owner: &Owner,
+    client: ClientId,
+) -> (Vec<(Mode, i64)>, Unbound) {
+    let mut holds = BTreeMap::new();
+    let unbound = unbind_some(d.core, key, owner, |watch, changed| {
+        holds = watch.take_from(client, changed);
     });
     (holds.into_iter().collect(), unbound)
 }

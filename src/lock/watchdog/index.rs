@@ -89,6 +89,17 @@ impl Watchdogs {
         its.map(|(_, bond)| bond)
     }
 
+    /// What is bound to a connection next after this, which need not be.
+    pub fn next_of(&self, client: ClientId, behind: Option<Bond>) -> Option<&Bond> {
+        let from = match behind {
+            Some(bond) => Bound::Excluded((client, bond)),
+            None => Bound::Included((client, Bond::default())),
+        };
+        let mut later = self.bonds.range((from, Bound::Unbounded));
+        let next = later.next().filter(|(other, _)| *other == client);
+        next.map(|(_, bond)| bond)
+    }
+
     /// The watched leases that are to be renewed now, at most so many.
     pub fn due(&self, now: Now, most: usize) -> Vec<Bond> {
         self.renewals.at(now.wall_ms(), most)
@@ -140,6 +151,11 @@ impl Watchdogs {
     /// So many holds do not belong to a connection any more.
     pub(super) fn fewer(&mut self, holds: i64) {
         self.holds = self.holds.saturating_sub(holds);
+    }
+
+    /// Whether any hold belongs to a connection.
+    pub fn any(&self) -> bool {
+        self.holds > 0
     }
 
     /// How many holds belong to connections.

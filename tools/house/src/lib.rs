@@ -61,7 +61,7 @@ pub const FLOORS: &[&[&str]] = &[
     &[
         "lock::table", "lock::queue", "lock::watchdog::index", "lock::watchdog::losses",
         "lock::subscribers::state", "lock::in_flight",
-        "lock::sessions", "lock::heard", "lock::work",
+        "lock::sessions", "lock::heartbeats", "lock::heard", "lock::work",
         "lock::away", "lock::pools", "lock::tokens", "lock::counters", "lock::reconcile::cause",
         "lock::reconcile::change", "lock::reconcile::judge", "lock::deadlock::inquiry",
         "lock::deadlock::node", "lock::deadlock::steps", "lock::kind::read_write::known",
@@ -80,7 +80,7 @@ pub const FLOORS: &[&[&str]] = &[
     &[
         "lock::reconcile", "lock::leases", "lock::timeouts", "lock::moved", "lock::watchdog",
         "lock::subscribers", "lock::grant::token", "lock::deadlock", "lock::request::end_holds",
-        "lock::closed", "lock::take_back", "lock::ours", "lock::kind::read_write::expire",
+        "lock::closed", "lock::silence", "lock::take_back", "lock::ours", "lock::kind::read_write::expire",
         "lock::kind::read_write::learn_one", "lock::kind::read_write::lease_keys",
         "lock::kind::permits::learn",
     ],

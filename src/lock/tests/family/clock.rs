@@ -33,6 +33,7 @@ impl World {
             // What ran out stays so: nothing comes back to life.
             self.shell.expire_cycle(&self.places);
             self.shell.read_notes();
+            self.model.listen();
             if !self.come_back(ms) {
                 self.pass(ms * 1000, 0);
             }
@@ -64,6 +65,7 @@ impl World {
         if std::mem::take(&mut self.unread) {
             self.shell.read_notes();
             self.model.settle();
+            self.model.listen();
         }
     }
 
@@ -76,7 +78,7 @@ impl World {
 
     /// Left out: a watched lease that has ended, for which it matters who looks
     /// first; a BLOCK time that is over, whose request stands in the way of others
-    /// still; and one who waits for many keys, which are not all looked at.
+    /// still; one who waits for many keys, which are not all looked at; and who may be silent.
     fn may_be_late(&self) -> bool {
         let model = &self.model;
         let over = |hold: &Hold| {
@@ -85,7 +87,8 @@ impl World {
         };
         let timed_out = |until: i64| until <= model.mono_us;
         let mut queue = model.queue.iter();
-        !model.holds.iter().any(over)
+        model.beats.is_empty()
+            && !model.holds.iter().any(over)
             && !queue.any(|w| w.ask.keys.len() > 1 || w.until.is_some_and(timed_out))
     }
 

@@ -15,6 +15,7 @@ use super::shell::{at, mode};
 use super::world::{Got, World};
 use crate::lock::memory::Value;
 use crate::lock::table::Entry;
+use crate::lock::ListenedUs;
 use crate::lock::{
     Due, Event, Key, MonoUs, NoPermits, Notice, Notices, Outcome, Refusal, WaiterId, When,
 };
@@ -71,7 +72,9 @@ pub fn compare(world: &mut World, told: &Notices) {
     same_tokens(world, &mut tokens);
     same_addresses(world);
     same_queues(world);
+    same_silence(world);
     all_is_scheduled(world);
+    world.model.fell_silent.clear();
     tokens.step();
     world.tokens = tokens;
 }
@@ -337,6 +340,18 @@ fn same_queues(world: &World) {
     let open: BTreeSet<WaiterId> = model.grants.iter().map(|g| world.ids[g.waiter]).collect();
     let grants = shell.core.in_flight.grants.keys();
     assert_eq!(grants.copied().collect::<BTreeSet<_>>(), open);
+}
+
+/// Each that has said that it is alive may be silent for as long.
+fn same_silence(world: &World) {
+    let (model, heartbeats) = (&world.model, &world.shell.core.heartbeats);
+    let got = model.beats.keys().map(|client| heartbeats.until(*client));
+    let expected = model
+        .beats
+        .values()
+        .map(|beat| Some(ListenedUs(beat.until)));
+    assert!(got.eq(expected), "{heartbeats:?}, not {:?}", model.beats);
+    assert_eq!(heartbeats.listened(), ListenedUs(model.listened));
 }
 
 /// The timer is set for the next that is due. A watched lease is renewed every

@@ -10,9 +10,10 @@ use super::world::World;
 pub fn same_ttl(world: &mut World, place: Place, got: i64) {
     let slot = world.model.keys[&place];
     let owners = world.model.owners_at(place);
+    let was_watched = |owner: &Owner| world.model.fell_silent.contains_key(&(place, *owner));
     let watched = owners
         .iter()
-        .any(|owner| world.model.watched(place, owner).is_some());
+        .any(|owner| world.model.watched(place, owner).is_some() || was_watched(owner));
     let reads = |owner: &&Owner| world.model.count(place, owner, Mode::Read) > 0;
     let is_pool = slot.kind == Kind::Permits;
     let only_reads = is_pool || slot.kind == Kind::Shared && owners.iter().all(|o| reads(&o));
@@ -57,7 +58,9 @@ fn reader_ends(world: &World, place: Place, owner: Owner) -> i64 {
 pub fn may_renew(world: &World, (place, owner): (Place, Owner), before: i64, got: i64, show: &str) {
     let model = &world.model;
     let theirs = || model.holds_at(place).filter(|hold| hold.owner == owner);
-    let watches = || theirs().filter_map(|hold| hold.watch);
+    // What ended in this step may have been renewed before.
+    let ended = model.fell_silent.get(&(place, owner)).copied();
+    let watches = || theirs().filter_map(|hold| hold.watch).chain(ended);
     let longest = watches().map(|watch| watch.longest).max().expect(show);
     assert!(got <= before.max(model.now_ms() + longest), "{show}");
     let by_hand = model.keys[&place].by_hand;

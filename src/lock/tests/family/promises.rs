@@ -9,7 +9,7 @@ use super::shell::at;
 use super::world::{Got, World};
 use crate::lock::memory::Value;
 use crate::lock::table::Entry;
-use crate::lock::{self, Loss, MonoUs, Notice, Notices, Outcome, Refusal, WaiterId};
+use crate::lock::{self, Loss, MonoUs, Notice, Notices, Outcome, Reason, Refusal, WaiterId};
 
 #[derive(Clone, Debug)]
 struct Request {
@@ -134,6 +134,9 @@ impl Promises {
         }
         self.grant(world, world.renamed, 1);
         for notice in told {
+            if let Notice::Lost(loss) = notice {
+                nobody_is_silent_too_soon(world, loss);
+            }
             match notice {
                 Notice::Answer {
                     waiter,
@@ -235,6 +238,16 @@ impl Promises {
             );
         }
     }
+}
+
+/// By the clock, too, nobody is taken for silent before its time is over.
+fn nobody_is_silent_too_soon(world: &World, loss: &Loss) {
+    if loss.reason != Reason::Silent {
+        return;
+    }
+    let until = loss.watcher.and_then(|client| world.heard.get(&client));
+    let is_over = |until: &i64| *until <= world.shell.now.mono.0;
+    assert!(until.is_none_or(is_over), "{loss:?} of one who was heard");
 }
 
 /// Whether a request is first in all its queues, and its keys are free for it.

@@ -97,6 +97,7 @@ impl World {
         let mode = mode.and_then(|mode| one.map_or(Some(mode), |w| Some(w.ask.mode)));
         let got = Got::Count(self.shell.cancel(place, owner, mode));
         let expected = self.model.cancel(place, owner, mode);
+        self.model.listen();
         self.replies = Some((got, super::model::Reply::Count(expected)));
     }
 
@@ -114,11 +115,33 @@ impl World {
         }
     }
 
+    pub fn heartbeat(&mut self, seat: Seat, patience: i64) {
+        if let Some(client) = self.speaks(seat) {
+            self.shell.heard(client, patience);
+            self.model.heard(client, patience);
+            self.heard
+                .insert(client, self.model.mono_us + patience * 1000);
+        }
+    }
+
+    /// Left open: a request that stands in a queue for no time may count as a wait.
+    pub fn same_beat(&mut self, client: Client) {
+        let until = self.shell.core.heartbeats.until(client);
+        if let (Some(until), Some(beat)) = (until, self.model.beats.get_mut(&client)) {
+            if until.0 > beat.until
+                && until.0 <= self.model.listened + 150_000 + beat.patience * 1000
+            {
+                beat.until = until.0;
+            }
+        }
+    }
+
     pub fn demote(&mut self) {
         let blocked = self.model.queue.iter().filter(|w| !w.ask.queue);
         let blocked: Vec<WaiterId> = blocked.map(|w| self.ids[w.id]).collect();
         self.shell.demoted(&blocked);
         self.model.demoted();
+        self.model.listen();
     }
 
     /// The request that made a hold, as far as it matters.

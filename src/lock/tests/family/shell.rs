@@ -203,6 +203,11 @@ impl Shell {
         self.read_notes();
     }
 
+    pub fn heard(&mut self, client: Client, patience: i64) {
+        let now = self.now;
+        lock::heard(&mut self.core, client, patience, now);
+    }
+
     pub fn leave(&mut self, id: WaiterId) {
         crate::lock::leave(&mut self.core, id);
         self.read_notes();

@@ -1,6 +1,6 @@
 //! A random run: each step is taken by the core and by the model.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::changes::may_be_unread;
 use super::compare::Tokens;
@@ -41,6 +41,8 @@ pub struct World {
     /// The connections now open, one in each seat.
     pub seats: [Client; SEATS],
     pub last_client: u64,
+    /// Until when each connection may be silent at least that has said that it is alive.
+    pub heard: BTreeMap<Client, i64>,
     /// Others changed something, and rlock has not heard of it yet.
     pub unread: bool,
     /// They have exchanged the databases, of which nothing comes: a request may come before the
@@ -69,6 +71,7 @@ impl World {
             replies: None,
             seats: std::array::from_fn(|seat| nth_client(seat as u64 + 1)),
             last_client: SEATS as u64,
+            heard: BTreeMap::new(),
             unread: false,
             exchanged: false,
             overdue: false,
@@ -117,6 +120,7 @@ impl World {
             self.shell.notes.push(note);
         }
         self.shell.read_notes();
+        self.model.listen();
     }
 
     /// The late timer fires, but for a step that has to do without it. What is unread is read
@@ -177,6 +181,7 @@ impl World {
             Op::Presume(place) => self.shell.take_stock(&at(*place)),
             Op::Close(seat) => self.close(self.seats[*seat]),
             Op::Resend(seat) => self.resend(*seat),
+            Op::Heartbeat { seat, patience } => self.heartbeat(*seat, *patience),
             Op::Leave(which) => self.leave(*which),
             Op::Lose { which, closes } => self.lose(*which, *closes),
             Op::Confirm => self.confirm(|_| true),
@@ -218,6 +223,7 @@ impl World {
         let got = self.shell.limit(at, limit);
         let got = got.map_or_else(Got::Refused, Got::Count);
         self.replies = Some((got, self.model.limit(at, limit)));
+        self.model.listen();
     }
 
     fn leave(&mut self, which: usize) {
@@ -227,6 +233,7 @@ impl World {
         if let Some(id) = waiting.clone().nth(which % waiting.len().max(1)) {
             self.shell.leave(self.ids[id]);
             self.model.leave(id);
+            self.model.listen();
         }
     }
 
@@ -290,6 +297,7 @@ impl World {
             self.model = other;
         }
         self.replies = Some((got, reply));
+        self.same_beat(ask.client);
         self.asked = Some(ask);
     }
 
@@ -346,6 +354,7 @@ impl World {
     pub fn close(&mut self, client: Client) {
         self.shell.closed(client);
         self.model.closed(client);
+        self.model.listen();
         self.take_back(|grant| grant == client);
         self.shell.ks.deaf.remove(&client);
         self.model.deaf.remove(&client);
@@ -370,6 +379,7 @@ impl World {
             if which(grant.client) {
                 self.shell.lose(self.ids[grant.waiter]);
                 self.model.take_back(grant.waiter);
+                self.model.listen();
             }
         }
     }

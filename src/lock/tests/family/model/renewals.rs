@@ -47,6 +47,7 @@ impl Model {
                     lease,
                     longest: lease,
                     since,
+                    asked: since + lease,
                 });
             }
             // Its owner knows of it, whatever becomes of the reply to an earlier grant.

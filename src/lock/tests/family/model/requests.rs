@@ -216,6 +216,7 @@ impl Model {
     /// The connection closed: its waits are dropped, and exactly its watchdog holds
     /// end.
     pub fn closed(&mut self, client: Client) {
+        self.beats.remove(&client);
         self.cut_off(client);
         self.tell_no_more(client);
         let watched = |h: &&Hold| h.client == Some(client) && h.watch.is_some();
@@ -247,7 +248,7 @@ impl Model {
     }
 
     /// One event for a key, or one for each hold.
-    fn end_and_tell(&mut self, holds: &[Hold]) {
+    pub fn end_and_tell(&mut self, holds: &[Hold]) {
         let mut told = Vec::new();
         for hold in holds {
             self.tell(hold.place, Event::Released, !told.contains(&hold.place));
@@ -264,6 +265,7 @@ impl Model {
         let timed_out = over.iter().map(|waiter| (waiter.id, Answer::TimedOut));
         self.answers.extend(timed_out);
         self.settle();
+        self.listen();
     }
 
     /// Whether the owner holds the key in this mode, or why it is refused.

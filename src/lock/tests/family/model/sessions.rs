@@ -191,6 +191,7 @@ impl Model {
     pub fn demoted(&mut self) {
         self.unbind(Reason::Demoted, |_| true);
         for waiter in std::mem::take(&mut self.queue) {
+            self.unblocked(&waiter);
             // The server itself sends blocked clients away.
             if waiter.ask.queue {
                 self.answers
@@ -217,7 +218,7 @@ impl Model {
 
 impl Hold {
     /// What a connection calls it: a name of its owner's holds in one mode there.
-    fn name(&self) -> (Place, Owner, Mode, Option<Address>) {
+    pub fn name(&self) -> (Place, Owner, Mode, Option<Address>) {
         (self.place, self.owner, self.mode, self.notify)
     }
 }

@@ -20,10 +20,12 @@ impl Model {
         let watches: Vec<Watch> = watches.filter_map(|hold| hold.watch).collect();
         let longest = watches.iter().map(|watch| watch.longest).max();
         let since = watches.iter().map(|watch| watch.since).max();
+        let asked = watches.iter().map(|watch| watch.asked).max();
         let watches = self.holds.iter_mut().filter(theirs());
         for watch in watches.filter_map(|hold| hold.watch.as_mut()) {
             watch.longest = longest.unwrap_or(watch.lease);
             watch.since = since.unwrap_or(watch.since);
+            watch.asked = asked.unwrap_or(watch.asked);
         }
     }
 

@@ -77,6 +77,7 @@ impl Model {
         self.queue = rest;
         self.judged
             .extend(gone.iter().map(|waiter| waiter.ask.owner));
+        gone.iter().for_each(|waiter| self.unblocked(waiter));
         gone
     }
 
@@ -205,7 +206,9 @@ impl Model {
     /// The request has its keys: its token, and the holds it made.
     pub fn take(&mut self, id: usize) -> (Vec<Token>, Vec<u64>) {
         let at = self.queue.iter().position(|w| w.id == id).unwrap();
-        let ask = self.queue.remove(at).ask;
+        let waiter = self.queue.remove(at);
+        self.unblocked(&waiter);
+        let ask = waiter.ask;
         let tokens = self.tokens_for(&ask);
         let token = tokens[0];
         let lease = self.now_ms() + ask.lease;
@@ -246,6 +249,7 @@ impl Model {
                         lease: ask.lease,
                         longest: ask.lease,
                         since: self.now_ms(),
+                        asked: lease,
                     }),
                     notify: ask.notify,
                     ..self.found(place, ask.owner, ask.mode)
@@ -306,11 +310,13 @@ impl Model {
             if ask.watch {
                 let before = hold.watch.map_or(0, |watch| watch.longest);
                 let lease = before.max(ask.lease);
+                let asked = hold.watch.map_or(0, |watch| watch.asked);
                 hold.client = Some(ask.client);
                 hold.watch = Some(Watch {
                     lease,
                     longest: lease,
                     since,
+                    asked: asked.max(since + ask.lease),
                 });
             }
         }

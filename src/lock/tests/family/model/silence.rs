@@ -1,0 +1,152 @@
+//! Connections that say that they are alive (HEARTBEAT), and are silent then. Only time in which
+//! the server could hear them counts: it is told here by turns.
+
+use std::collections::BTreeSet;
+
+use super::{Client, Hold, Mode, Model, Owner, Place, Reason, Waiter};
+
+/// As a rule a turn comes so often, us; if none came for so long, the server stood still.
+const TURN: i64 = 100_000;
+const STALL: i64 = 150_000;
+
+/// Then turns come so far apart for a while, and nobody is taken for silent in so many of them, or
+/// in the one before.
+const READS: i64 = 25_000;
+const TO_READ: u8 = 3;
+
+/// No turn comes sooner after another one.
+const LEAST: i64 = 5_000;
+
+/// What a connection has said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Beat {
+    pub patience: i64,
+    /// It is silent from then on.
+    pub until: i64,
+}
+
+impl Model {
+    /// The connection is alive, and may be silent for so many ms.
+    pub fn heard(&mut self, client: Client, patience: i64) {
+        if self.beats.is_empty() {
+            (self.last_turn, self.stood_still) = (self.mono_us, None);
+        }
+        let passed = (self.mono_us - self.last_turn).min(STALL);
+        let until = self.listened + passed + patience * 1000;
+        self.beats.insert(client, Beat { patience, until });
+    }
+
+    /// A request has left its queues. Of a client that was blocked nothing could be heard.
+    pub fn unblocked(&mut self, waiter: &Waiter) {
+        if !waiter.ask.queue && waiter.id < self.arrivals {
+            self.may_speak(waiter.ask.client);
+        }
+    }
+
+    fn may_speak(&mut self, client: Client) {
+        if let Some(beat) = self.beats.get_mut(&client) {
+            beat.until = self.listened + STALL + beat.patience * 1000;
+        }
+    }
+
+    pub fn is_silent(&self, client: Client) -> bool {
+        let beat = self.beats.get(&client);
+        beat.is_some_and(|beat| beat.until <= self.listened)
+    }
+
+    /// The server comes to listen, and may write.
+    pub fn listen(&mut self) {
+        let watches = self.holds.iter().any(|hold| hold.watch.is_some());
+        if self.beats.is_empty() || !watches {
+            return;
+        }
+        let ends = self.beats.values().map(|beat| beat.until - self.listened);
+        let next = ends.filter(|left| *left > 0).min().unwrap_or(TURN);
+        let due = match self.stood_still {
+            Some(_) => READS,
+            None => next.clamp(LEAST, TURN),
+        };
+        let passed = self.mono_us - self.last_turn;
+        if passed < due {
+            return;
+        }
+        self.last_turn = self.mono_us;
+        self.listened += if passed > STALL { TURN } else { passed };
+        self.stood_still = match self.stood_still {
+            None if passed > STALL => Some(TO_READ),
+            None | Some(0) => None,
+            Some(left) => Some(left - 1),
+        };
+        if self.stood_still.is_none() {
+            self.end_silent();
+        }
+    }
+
+    /// Who is silent loses what it watches, as far as it keeps somebody waiting: first who has
+    /// been silent for longest. After each of them those who wait are served.
+    fn end_silent(&mut self) {
+        let silent = self
+            .beats
+            .iter()
+            .filter(|(_, beat)| beat.until <= self.listened);
+        let silent: BTreeSet<(i64, Client)> =
+            silent.map(|(client, b)| (b.until, *client)).collect();
+        let mut bonds: Vec<(Client, Place, Owner)> = Vec::new();
+        for (_, client) in silent {
+            let mut queue = self.queue.iter();
+            if queue.any(|w| w.ask.client == client && !w.ask.queue) {
+                self.may_speak(client);
+                continue;
+            }
+            let its = self.holds.iter().filter(|hold| watches(hold, client));
+            let its: BTreeSet<(Place, Owner)> = its.map(|h| (h.place, h.owner)).collect();
+            bonds.extend(its.into_iter().map(|(place, owner)| (client, place, owner)));
+        }
+        for (client, place, owner) in bonds {
+            if self.is_silent(client) && self.is_in_the_way(place, owner) {
+                self.lose_silent(client, place, owner);
+                self.settle();
+            }
+        }
+    }
+
+    /// Whether the owner keeps out who is first in the queue, and the lease that it has asked for is
+    /// over.
+    fn is_in_the_way(&self, place: Place, owner: Owner) -> bool {
+        let theirs = self.holds_at(place).filter(|hold| hold.owner == owner);
+        let asked = theirs
+            .filter_map(|hold| hold.watch)
+            .map(|watch| watch.asked);
+        let is_over = asked.max().is_some_and(|asked| asked < self.now_ms());
+        let mut queue = self.queue.iter();
+        let Some(first) = queue.find(|w| w.ask.keys.contains(&place)) else {
+            return false;
+        };
+        let reads = self.count(place, owner, Mode::Read) > 0;
+        let reads_alone = reads && self.count(place, owner, Mode::Write) == 0;
+        let together = first.ask.mode == Mode::Read && reads_alone;
+        is_over && first.ask.owner != owner && !together
+    }
+
+    fn lose_silent(&mut self, client: Client, place: Place, owner: Owner) {
+        let its =
+            |hold: &&Hold| watches(hold, client) && (hold.place, hold.owner) == (place, owner);
+        let gone: Vec<Hold> = self.holds.iter().filter(its).copied().collect();
+        let watches = gone.iter().filter_map(|hold| hold.watch);
+        let watches = watches.map(|watch| ((place, owner), watch));
+        self.fell_silent.extend(watches);
+        self.end_and_tell(&gone);
+        // Of others that are left with its name nothing is told.
+        let left: BTreeSet<_> = self.holds.iter().map(Hold::name).collect();
+        let named = |hold: &Hold| Hold {
+            notify: hold.notify.filter(|_| !left.contains(&hold.name())),
+            ..*hold
+        };
+        let gone: Vec<Hold> = gone.iter().map(named).collect();
+        self.tell_losses(&gone, &[Reason::Silent]);
+    }
+}
+
+fn watches(hold: &Hold, client: Client) -> bool {
+    hold.client == Some(client) && hold.watch.is_some()
+}
