@@ -112,6 +112,12 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
         lease(self.next()?)
     }
 
+    /// For how many ms a connection may be silent.
+    pub fn patience(&mut self) -> Result<i64, Error> {
+        let what = "the patience must be a whole number of ms from 1";
+        number(self.next()?, 1, MOST_MS, what)
+    }
+
     /// The token after IFTOKEN or FENCE.
     fn token(&mut self, word: &str) -> Result<Token, Error> {
         let given = self.needs(word, "a token")?;

@@ -6,6 +6,7 @@ mod cancel;
 mod cursor;
 mod force;
 mod glob;
+mod heartbeat;
 mod help;
 mod info;
 mod limit;
@@ -50,5 +51,6 @@ commands!(
     waiters::WaitersCommand,
     top::TopCommand,
     owner::OwnerCommand,
+    heartbeat::HeartbeatCommand,
     help::HelpCommand,
 );

@@ -17,6 +17,7 @@ use crate::server::outbound::reply::Responder;
 use crate::server::outbound::{answers, reach};
 use crate::server::run::{self, Caller, ServerKeyspace};
 use crate::server::shell::ServerShell;
+use crate::server::state::clock;
 use crate::server::sys::{self, Ctx, KeyArgs, RawArgs, User};
 
 /// A request for so many keys is long work: some hundred microseconds.
@@ -188,6 +189,23 @@ impl<'a> CommandCall<'a> {
             shell.alarm.arm_now(ctx);
         }
         Ok(cancelled)
+    }
+
+    /// The program behind this connection is alive, and may be silent for so many ms.
+    pub fn heard(&self, patience: i64) -> Result<(), Error> {
+        let (shell, ctx) = (self.shell(), self.ctx());
+        let Some(client) = self.connection() else {
+            return Err(Error::new(
+                "RLOCK.HEARTBEAT is about a connection, and a script, a function or a module has \
+                 none of its own",
+            ));
+        };
+        let now = clock::now();
+        let heard = |core: &mut Core| lock::heard(core, client, patience, now);
+        shell.core.change(heard).ok_or_else(Error::busy)?;
+        // It is forgotten when it closes.
+        shell.subscriptions.subscribe_closes(ctx);
+        Ok(())
     }
 
     /// Puts a request to the core, and sends the notices of its decision.

@@ -128,6 +128,7 @@ fn word(reason: Reason) -> &'static str {
         Reason::Moved => "moved",
         Reason::Rebound => "rebound",
         Reason::Released => "released",
+        Reason::Silent => "silent",
     }
 }
 

@@ -33,11 +33,14 @@ pub fn is_lease_due(shell: &ServerShell, ctx: Ctx<'_>) -> bool {
 }
 
 /// Now and then: mends a timer that the wall clock has left behind, or that a fault has
-/// kept from being armed.
+/// kept from being armed. It is armed for those who may be silent, too.
 pub fn mend(shell: &ServerShell, ctx: Ctx<'_>) {
     let now = clock::now();
     if shell.alarm.is_armed() {
         shell.alarm.mend(ctx, now);
+        if let Some(at) = shell.core.ask(Core::next_silence).flatten() {
+            shell.alarm.arm(ctx, now, ms_until(When::At(at), now));
+        }
     } else if let Some(ms) = next_ms(shell, now, || 0) {
         shell.alarm.arm(ctx, now, ms);
     }
@@ -87,7 +90,9 @@ pub fn arm_after_command(shell: &ServerShell, ctx: Ctx<'_>) -> bool {
             When::AtWall(at) => !shell.alarm.fires_by(*at),
             When::Within(_) => false,
         };
-        let next = Due::ORDER.map(|due| due.next(core).filter(is_news));
+        // Who is silent is looked at by the clock, whatever commands come: `mend` begins with it.
+        let by_command = |due: Due| (due != Due::Silence).then(|| due.next(core)).flatten();
+        let next = Due::ORDER.map(|due| by_command(due).filter(is_news));
         (next, core.is_watching())
     });
     let Some((next, watching)) = known else {
