@@ -16,7 +16,7 @@ impl Command for HeartbeatCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.heartbeat",
         flags: "fast",
-        acl: "fast connection",
+        acl: "write fast connection",
         keys: KeyArgs::None,
         summary: c"Says that the program behind this connection is alive, and for how long it may be silent",
         complexity: c"O(log N) with N the connections that send it",

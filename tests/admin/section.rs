@@ -52,7 +52,7 @@ const NOW: [&str; 23] = [
 ];
 
 /// Losses of holds that a connection was bound to.
-const LOST: [&str; 10] = [
+const LOST: [&str; 11] = [
     "expired",
     "forced",
     "deleted",
@@ -63,6 +63,7 @@ const LOST: [&str; 10] = [
     "moved",
     "rebound",
     "released",
+    "silent",
 ];
 
 /// What has gone up since, as one would write it: `acquired 1, released 1`.

@@ -5,6 +5,7 @@ mod bind;
 mod close;
 mod guard;
 mod half_open;
+mod heartbeat;
 mod holds;
 mod lost;
 mod many;

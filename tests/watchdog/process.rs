@@ -10,8 +10,10 @@ use crate::support::{now_ms, pass, signal, spawn, Ask, Process, Request, Server,
 
 const ADDRESS: &str = "RLOCK_TEST_HOLDER_ADDRESS";
 const REQUEST: &str = "RLOCK_TEST_HOLDER_REQUEST";
+/// What it sends ten times a second, if anything.
+const BEAT: &str = "RLOCK_TEST_HOLDER_BEAT";
 
-/// What the holder's process runs: one request, and then nothing at all.
+/// What the holder's process runs: one request, and then nothing at all, or heartbeats.
 #[test]
 #[ignore = "other tests run it, in a process of its own"]
 fn the_process_that_holds() {
@@ -22,6 +24,11 @@ fn the_process_that_holds() {
     stream
         .write_all(&request.encoded())
         .expect("the server reads");
+    if let Ok(beat) = env::var(BEAT) {
+        while stream.write_all(&beat.encoded()).is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+    }
     // The reply, and then until the server closes.
     let mut byte = [0];
     while matches!(stream.read(&mut byte), Ok(1)) {}
@@ -29,6 +36,15 @@ fn the_process_that_holds() {
 
 /// This program again, as a process that holds: started by `wrapper`, if any.
 pub fn holding_process(wrapper: &[&str], address: &str, request: &str) -> Process {
+    holder(wrapper, address, request, None)
+}
+
+/// One that sends this ten times a second then.
+pub fn beating_process(address: &str, request: &str, beat: &str) -> Process {
+    holder(&[], address, request, Some(beat))
+}
+
+fn holder(wrapper: &[&str], address: &str, request: &str, beat: Option<&str>) -> Process {
     let this = env::current_exe().expect("this program");
     let mut command = match wrapper {
         [] => Command::new(&this),
@@ -43,6 +59,7 @@ pub fn holding_process(wrapper: &[&str], address: &str, request: &str) -> Proces
         .args(["--ignored", "--nocapture"])
         .env(ADDRESS, address)
         .env(REQUEST, request)
+        .envs(beat.map(|beat| (BEAT, beat)))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());

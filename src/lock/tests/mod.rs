@@ -29,6 +29,7 @@ mod sessions;
 mod shared;
 mod shell;
 mod short;
+mod silence;
 mod stock;
 mod time;
 mod tokens;

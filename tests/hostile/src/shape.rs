@@ -175,6 +175,7 @@ pub fn check_message(payload: &[u8]) -> Result<(), String> {
             "moved",
             "rebound",
             "released",
+            "silent",
         ]
         .contains(&reason),
         ["error", _, code, ..] => words.len() > 3 && CODES.contains(&code),
