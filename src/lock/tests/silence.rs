@@ -359,7 +359,7 @@ fn a_connection_that_closes_is_forgotten() {
 fn of_very_many_some_are_looked_at_in_a_turn_and_all_in_the_end() {
     let mut s = Shell::new();
     s.heard(ONE, 300);
-    let names: Vec<String> = (0..1300).map(|n| format!("lock {n}")).collect();
+    let names: Vec<String> = (0..1300).map(|n| format!("lock{n}")).collect();
     for name in &names {
         s.get(by("a").on(name).lease(100).watched().from(ONE));
     }

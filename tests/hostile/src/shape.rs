@@ -63,6 +63,7 @@ pub fn check(args: &Args, reply: &Value, resp3: bool) -> Result<(), String> {
         b"FORCE" => matches!(reply.int(), Some(0 | 1)),
         b"LIMIT" => at_least(reply, 1) && reply.int() <= Some(1_000_000),
         b"OWNER" => matches!(reply, Value::Bulk(id) if id.contains(&b':')),
+        b"HEARTBEAT" => matches!(reply, Value::Simple(text) if text == b"OK"),
         b"INFO" => info(reply, resp3),
         b"WAITERS" => maps(reply, resp3, &["owner", "mode", "waited-ms", "client-id"]),
         b"TOP" => maps(reply, resp3, &["db", "key", "waiters", "oldest-wait-ms"]),

@@ -207,6 +207,29 @@ fn sessions_on_a_pair() -> Universe {
     all
 }
 
+/// Sessions that say that they are alive, and are silent: some wait by BLOCK, some by QUEUE.
+fn silent() -> Universe {
+    let mut all = Universe::new("sessions that are silent", &[K]);
+    all.asks(&[0, 1], &[K], Mode::Plain, true);
+    all.queues(&[2, 3], &[K], Mode::Plain, true);
+    all.gives_back(&ALL, K, Mode::Plain);
+    all.say_that_they_are_alive(&ALL);
+    all.all_are_the_same();
+    all
+}
+
+/// Readers and writers that are.
+fn silent_readers() -> Universe {
+    let mut all = Universe::new("readers and writers that are silent", &[R]);
+    for mode in [Mode::Read, Mode::Write] {
+        all.queues(&[0, 2, 3], &[R], mode, true);
+        all.gives_back(&[0, 2, 3], R, mode);
+    }
+    all.say_that_they_are_alive(&[0, 2, 3]);
+    all.two_are_the_same();
+    all
+}
+
 /// Two permits of a lock, one or both of them at a time, watched or not.
 fn permits() -> Universe {
     let mut all = Universe::new("permits", &[K]);
@@ -258,7 +281,7 @@ fn all_kinds() -> Universe {
 
 type Planned = (fn() -> Universe, Rules);
 
-const WHOLE: [Planned; 12] = [
+const WHOLE: [Planned; 14] = [
     (limited, RULES),
     (all_kinds, RULES),
     (permits, RULES),
@@ -271,6 +294,8 @@ const WHOLE: [Planned; 12] = [
     (sets, RULES),
     (sets, BLIND),
     (three, RULES),
+    (silent, RULES),
+    (silent_readers, RULES),
 ];
 
 /// Too much to be walked to the end.
@@ -305,6 +330,11 @@ fn a_walk_over_readers_and_writers_finds_no_broken_promise() {
 #[test]
 fn a_walk_over_sessions_finds_no_broken_promise() {
     assert!(walk(&short_session(), RULES, usize::MAX, 8).whole);
+}
+
+#[test]
+fn a_walk_over_sessions_that_are_silent_finds_no_broken_promise() {
+    assert!(walk(&silent(), RULES, 3_000, 8).states >= 3_000);
 }
 
 #[test]

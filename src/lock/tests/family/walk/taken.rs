@@ -7,6 +7,9 @@ use crate::lock::tests::family::model::{
 use crate::lock::tests::family::ops::{Call, Op, Seat, Whose, Words};
 use crate::lock::tests::family::world::World;
 
+/// For how many ms a connection may be silent.
+pub const PATIENCE: i64 = 150;
+
 pub fn call(who: usize, keys: &[Place], mode: Mode, watch: bool) -> Call {
     let (owner, seat) = PEOPLE[who];
     Call {
@@ -100,6 +103,15 @@ pub fn end_all(world: &World) -> Option<Vec<Op>> {
     let ends = ends.chain(texts.map(|slot| slot.ends));
     let last = ends.filter(|at| *at != NEVER).max()?;
     Some(vec![pass((last + 1 - model.now_ms()) * 1000)])
+}
+
+/// After a lease the server has stood still: it reads first, and then time goes on.
+pub fn silence(world: &World) -> Option<Vec<Op>> {
+    let stall = [pass((LEASE + 1) * 1000)].into_iter();
+    let reads = [25_000; 4].into_iter().map(pass);
+    let goes_on = [100_000; 3].into_iter().map(pass);
+    let all = stall.chain(reads).chain(goes_on);
+    (!world.model.beats.is_empty()).then(|| all.collect())
 }
 
 fn pass(us: i64) -> Op {

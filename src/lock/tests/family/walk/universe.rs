@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::names::{Labels, Names};
-use super::taken::{call, end, end_all, named, whose};
+use super::taken::{call, end, end_all, named, silence, whose, PATIENCE};
 use crate::lock::tests::family::model::{Hold, Kind, Mode, Owner, Place, Share, Waiter};
 use crate::lock::tests::family::ops::{Call, Op, Other, Seat, Words, OWNERS, SEATS};
 use crate::lock::tests::family::world::World;
@@ -19,6 +19,8 @@ pub enum Action {
     End(Place, Owner),
     /// All leases end that nobody renews.
     EndAll,
+    /// The same, and nobody says anything for longer than any connection may be silent.
+    Silence,
 }
 
 pub struct Universe {
@@ -141,6 +143,18 @@ impl Universe {
         }
     }
 
+    /// These say that they are alive, and all are silent for a while.
+    pub fn say_that_they_are_alive(&mut self, people: &[usize]) {
+        self.actions
+            .retain(|action| !matches!(action, Action::EndAll));
+        self.actions.push(Action::Silence);
+        for (_, seat) in people.iter().map(|who| PEOPLE[*who]) {
+            let patience = PATIENCE;
+            let says = Op::Heartbeat { seat, patience };
+            self.actions.push(Action::Do(says));
+        }
+    }
+
     /// The server is made a replica for a while.
     pub fn is_demoted(&mut self) {
         self.actions.push(Action::Do(Op::Demote));
@@ -244,9 +258,11 @@ impl Universe {
                 owner(who);
             }
             Action::Do(Op::Limit { at, .. }) => place(at),
-            Action::Do(Op::Close(seat) | Op::Hears { seat, .. }) => *seat = names.seats[*seat],
+            Action::Do(Op::Close(seat) | Op::Hears { seat, .. } | Op::Heartbeat { seat, .. }) => {
+                *seat = names.seats[*seat]
+            }
             Action::Do(Op::Other { .. }) => assert_eq!(self.names.len(), 1, "not renamed"),
-            Action::Do(_) | Action::EndAll => {}
+            Action::Do(_) | Action::EndAll | Action::Silence => {}
         }
         action
     }
@@ -263,7 +279,7 @@ impl Universe {
             model.grants.iter().any(|grant| grant.client == client)
         };
         // Who waits by QUEUE goes on.
-        let is_silent = |seat: Seat| {
+        let cannot_speak = |seat: Seat| {
             let client = world.seats[seat];
             let mut waits = model.queue.iter().filter(|w| !w.ask.queue);
             let mut grants = model.grants.iter().filter(|grant| !grant.queue);
@@ -272,15 +288,18 @@ impl Universe {
         let action = &self.actions[number];
         let can = match action {
             // A reply does not take that long.
-            Action::End(..) | Action::EndAll if !model.grants.is_empty() => return None,
+            Action::End(..) | Action::EndAll | Action::Silence if !model.grants.is_empty() => {
+                return None
+            }
             Action::End(place, owner) => return end(world, *place, owner),
             Action::EndAll => return end_all(world),
+            Action::Silence => return silence(world),
             Action::Do(Op::Acquire(call)) => {
                 // No owner nests in the mode that it has: what a state is rests on it.
                 let has = |place: &Place| model.count(*place, call.owner, call.mode) > 0;
                 // Of permits there are so many and no more.
                 let may_have_more = call.once || call.mode == Mode::Permits;
-                if is_silent(call.seat) || !may_have_more && call.keys.iter().any(has) {
+                if cannot_speak(call.seat) || !may_have_more && call.keys.iter().any(has) {
                     return None;
                 }
                 // Else any number of grants could be under way.
@@ -291,7 +310,7 @@ impl Universe {
             }
             Action::Do(Op::Release { whose, .. }) => {
                 let count = model.count(whose.at, whose.owner, whose.mode);
-                count > 0 && !is_silent(whose.seat)
+                count > 0 && !cannot_speak(whose.seat)
             }
             Action::Do(Op::Close(seat)) => waits(*seat) || granted(*seat) || is_bound(world, *seat),
             Action::Do(Op::Cancel { at, owner, .. }) => {
@@ -301,6 +320,11 @@ impl Universe {
             Action::Do(Op::Hears { seat, hears, .. }) => {
                 let is_deaf = model.deaf.contains(&world.seats[*seat]);
                 is_deaf == *hears && (*hears || waits(*seat))
+            }
+            Action::Do(Op::Heartbeat { seat, .. }) => {
+                let client = world.seats[*seat];
+                let is_new = !model.beats.contains_key(&client) || model.is_silent(client);
+                is_new && !cannot_speak(*seat)
             }
             Action::Do(Op::Demote) => !model.holds.is_empty() || !model.queue.is_empty(),
             Action::Do(Op::Limit { at, limit }) => model

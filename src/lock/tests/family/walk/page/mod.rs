@@ -201,6 +201,7 @@ impl<'a> Page<'a> {
             });
             self.ids(&waits);
             self.flag(self.world.shell.ks.deaf.contains(&client));
+            self.silence(client);
             let bonds: Vec<_> = core.watchdogs.of_client(client).collect();
             for bond in self.labels.bonds.iter().filter(|_| !bonds.is_empty()) {
                 self.flag(bonds.contains(&bond));
@@ -320,6 +321,7 @@ impl<'a> Page<'a> {
         self.text.extend(watch.lease.to_le_bytes());
         self.moment(watch.bound);
         self.moment(watch.next);
+        self.moment(Some(watch.asked));
         self.count(watch.taken.len());
         for taken in &watch.taken {
             self.flag(taken.watched);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{Page, NONE};
 use crate::lock::tests::family::model;
 use crate::lock::tests::family::walk::names::LEASE_KEYS;
+use crate::lock::tests::family::walk::taken::PATIENCE;
 use crate::lock::WallMs;
 
 impl Page<'_> {
@@ -54,6 +55,21 @@ impl Page<'_> {
                 }
             }
         }
+    }
+
+    /// Whether it is silent, if it has ever said that it is alive, and whether it is looked at that: a
+    /// moment more or less makes no difference.
+    pub fn silence(&mut self, client: model::Client) {
+        let model = &self.world.model;
+        let Some(beat) = model.beats.get(&client) else {
+            return self.put(NONE);
+        };
+        let stands_still = model.mono_us - model.last_turn > PATIENCE * 1000;
+        let is_silent = beat.until <= model.listened;
+        let to_read = model.stood_still;
+        self.flag(is_silent);
+        self.flag(stands_still);
+        self.put(to_read.map_or(NONE, |left| left));
     }
 
     fn model_hold(&mut self, hold: &model::Hold, granted: bool) {
