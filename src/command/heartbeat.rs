@@ -27,7 +27,7 @@ impl Command for HeartbeatCommand {
         let mut args = args::of::<Self>(call);
         let patience = args.patience()?;
         args.end()?;
-        call.heard(patience)?;
+        call.heartbeat(patience)?;
         Ok(Responder::Status(c"OK"))
     }
 }

@@ -160,17 +160,18 @@ impl Heartbeats {
                 break;
             };
             let (_, client) = silent;
-            if is_blocked(client) {
-                self.speaks_from_now(client);
-                continue;
-            }
-            let bond = watchdogs.next_of(client, behind).cloned();
+            let blocked = is_blocked(client);
+            let bond = watchdogs.next_of(client, behind).filter(|_| !blocked);
+            let bond = bond.cloned();
             self.place = match &bond {
                 Some(_) => Some((silent, bond.clone())),
                 None => self.silent_behind(silent).map(|next| (next, None)),
             };
             if self.place.is_none() {
                 self.left = 0;
+            }
+            if blocked {
+                self.speaks_from_now(client);
             }
             found.extend(bond.map(|bond| (client, bond)));
         }

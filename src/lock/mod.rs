@@ -90,7 +90,7 @@ pub use request::{
     take_free, MOST_KEYS,
 };
 pub use run::{attend, end_few, run, Gate, Occasion, Outside};
-pub use silence::heard;
+pub use silence::heartbeat;
 pub use subscribers::Listening;
 pub use timeouts::cancel;
 use types::ListenedUs;

@@ -4,11 +4,16 @@
 //! A lease that its owner has asked for is not shortened by it: what is taken back is what the
 //! watchdog has added. Nor is anything taken that nobody waits for.
 
+use std::collections::BTreeMap;
+
 use super::head::{self, Next};
 use super::table::{Entry, Hold, SharedKind, Taken};
 use super::watchdog::{self, Bond, Why};
 use super::{reconcile, request};
 use super::{ClientId, Core, Decision, Key, Mode, Notice, Now, Owner, Reason};
+
+/// So many holders of a lock are looked at for those who subscribe.
+const MOST_HOLDERS: usize = 128;
 
 /// What is to be done about a hold of somebody silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +25,7 @@ pub enum ToDo {
 }
 
 /// The program behind a connection is alive, and may be silent for so many ms.
-pub fn heard(core: &mut Core, client: ClientId, patience: i64, now: Now) {
+pub fn heartbeat(core: &mut Core, client: ClientId, patience: i64, now: Now) {
     core.heartbeats.heard(client, patience, now);
 }
 
@@ -88,6 +93,7 @@ pub fn for_subscribers(d: &mut Decision<'_>, key: &Key) {
         return;
     }
     let holds = d.core.locks.get(key).into_iter().flat_map(Entry::holds);
+    let holds = holds.take(MOST_HOLDERS);
     let watched = holds.filter_map(|hold| Some((hold.owner.clone(), hold.watch.as_ref()?)));
     let bonds = watched.flat_map(|(owner, watch)| {
         let clients: Vec<ClientId> = watch.taken.clients().collect();
@@ -108,9 +114,11 @@ pub fn end(d: &mut Decision<'_>, client: ClientId, key: &Key, owner: &Owner) {
         return;
     }
     d.core.in_flight.forget_watched(client, key);
-    let (ended, unbound) = watchdog::on_silent(d, key, owner, client);
-    if !ended.is_empty() {
-        request::end_holds(d, key, owner, look, &ended);
-    }
+    let mut holds = BTreeMap::new();
+    let unbound = watchdog::unbind_some(d.core, key, owner, |watch, changed| {
+        holds = watch.take_from(client, changed);
+    });
+    let ended: Vec<(Mode, i64)> = holds.into_iter().collect();
+    request::end_holds(d, key, owner, look, &ended);
     watchdog::tell(d, key, owner, unbound, Why::lost(Reason::Silent));
 }

@@ -65,13 +65,10 @@ fn who_is_silent_loses_to_who_waits(by: Way) {
         next.client.close();
         control.ok("FLUSHALL");
         eventually("it is logged", || {
-            server
-                .log()
-                .contains("rlock: lost: key k, owner a, client ")
-                && {
-                    let log = server.log();
-                    log.lines().any(|line| line.ends_with(", silent"))
-                }
+            let log = server.log();
+            let mut lines = log.lines();
+            let is_it = |line: &str| line.contains("lost: key 'k', owner 'a', client 127.0.0.1:");
+            lines.any(|line| is_it(line) && line.ends_with(", silent"))
         });
     }
     assert_eq!(control.counter("rlock_lost_silent"), 4);

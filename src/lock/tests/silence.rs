@@ -15,7 +15,7 @@ fn client(number: u64) -> ClientId {
 impl Shell {
     fn heard(&mut self, number: u64, patience: i64) {
         let now = self.now;
-        lock::heard(&mut self.core, client(number), patience, now);
+        lock::heartbeat(&mut self.core, client(number), patience, now);
     }
 
     /// The timer fires every so many ms, for so long.

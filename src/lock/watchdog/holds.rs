@@ -234,21 +234,6 @@ pub fn on_closed(
     (holds.into_iter().collect(), unbound)
 }
 
-/// A connection was silent for too long, and what it watched here ends: so many holds in each mode;
-/// and what is not bound any more.
-pub fn on_silent(
-    d: &mut Decision<'_>,
-    key: &Key,
-    owner: &Owner,
-    client: ClientId,
-) -> (Vec<(Mode, i64)>, Unbound) {
-    let mut holds = BTreeMap::new();
-    let unbound = unbind_some(d.core, key, owner, |watch, changed| {
-        holds = watch.take_from(client, changed);
-    });
-    (holds.into_iter().collect(), unbound)
-}
-
 /// A hold is no more: what it was bound to.
 pub fn unbind(core: &mut Core, key: &Key, hold: Hold) -> Unbound {
     let Some(mut watch) = hold.watch else {

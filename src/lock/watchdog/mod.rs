@@ -8,8 +8,7 @@ mod losses;
 
 pub use holds::{
     change_watch, let_go, let_rest, on_acquired, on_again, on_closed, on_forced, on_lost,
-    on_lost_in, on_moved, on_over, on_released, on_renewed, on_silent, tell, tell_some,
-    unbind_some,
+    on_lost_in, on_moved, on_over, on_released, on_renewed, tell, tell_some, unbind_some,
 };
 pub use index::{Bond, Watchdogs, ROUND_MS};
 pub use lapse::{begin_anew, let_lapse};

@@ -192,7 +192,7 @@ impl<'a> CommandCall<'a> {
     }
 
     /// The program behind this connection is alive, and may be silent for so many ms.
-    pub fn heard(&self, patience: i64) -> Result<(), Error> {
+    pub fn heartbeat(&self, patience: i64) -> Result<(), Error> {
         let (shell, ctx) = (self.shell(), self.ctx());
         let Some(client) = self.connection() else {
             return Err(Error::new(
@@ -201,8 +201,8 @@ impl<'a> CommandCall<'a> {
             ));
         };
         let now = clock::now();
-        let heard = |core: &mut Core| lock::heard(core, client, patience, now);
-        shell.core.change(heard).ok_or_else(Error::busy)?;
+        let takes_in = |core: &mut Core| lock::heartbeat(core, client, patience, now);
+        shell.core.change(takes_in).ok_or_else(Error::busy)?;
         // It is forgotten when it closes.
         shell.subscriptions.subscribe_closes(ctx);
         Ok(())

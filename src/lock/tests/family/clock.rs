@@ -87,7 +87,7 @@ impl World {
         };
         let timed_out = |until: i64| until <= model.mono_us;
         let mut queue = model.queue.iter();
-        model.beats.is_empty()
+        model.hearing.beats.is_empty()
             && !model.holds.iter().any(over)
             && !queue.any(|w| w.ask.keys.len() > 1 || w.until.is_some_and(timed_out))
     }

@@ -74,7 +74,7 @@ pub fn compare(world: &mut World, told: &Notices) {
     same_queues(world);
     same_silence(world);
     all_is_scheduled(world);
-    world.model.fell_silent.clear();
+    world.model.hearing.fell_silent.clear();
     tokens.step();
     world.tokens = tokens;
 }
@@ -345,13 +345,22 @@ fn same_queues(world: &World) {
 /// Each that has said that it is alive may be silent for as long.
 fn same_silence(world: &World) {
     let (model, heartbeats) = (&world.model, &world.shell.core.heartbeats);
-    let got = model.beats.keys().map(|client| heartbeats.until(*client));
+    let got = model
+        .hearing
+        .beats
+        .keys()
+        .map(|client| heartbeats.until(*client));
     let expected = model
+        .hearing
         .beats
         .values()
         .map(|beat| Some(ListenedUs(beat.until)));
-    assert!(got.eq(expected), "{heartbeats:?}, not {:?}", model.beats);
-    assert_eq!(heartbeats.listened(), ListenedUs(model.listened));
+    assert!(
+        got.eq(expected),
+        "{heartbeats:?}, not {:?}",
+        model.hearing.beats
+    );
+    assert_eq!(heartbeats.listened(), ListenedUs(model.hearing.listened));
 }
 
 /// The timer is set for the next that is due. A watched lease is renewed every

@@ -10,7 +10,13 @@ use super::world::World;
 pub fn same_ttl(world: &mut World, place: Place, got: i64) {
     let slot = world.model.keys[&place];
     let owners = world.model.owners_at(place);
-    let was_watched = |owner: &Owner| world.model.fell_silent.contains_key(&(place, *owner));
+    let was_watched = |owner: &Owner| {
+        world
+            .model
+            .hearing
+            .fell_silent
+            .contains_key(&(place, *owner))
+    };
     let watched = owners
         .iter()
         .any(|owner| world.model.watched(place, owner).is_some() || was_watched(owner));
@@ -59,7 +65,7 @@ pub fn may_renew(world: &World, (place, owner): (Place, Owner), before: i64, got
     let model = &world.model;
     let theirs = || model.holds_at(place).filter(|hold| hold.owner == owner);
     // What ended in this step may have been renewed before.
-    let ended = model.fell_silent.get(&(place, owner)).copied();
+    let ended = model.hearing.fell_silent.get(&(place, owner)).copied();
     let watches = || theirs().filter_map(|hold| hold.watch).chain(ended);
     let longest = watches().map(|watch| watch.longest).max().expect(show);
     assert!(got <= before.max(model.now_ms() + longest), "{show}");

@@ -125,10 +125,7 @@ pub enum Op {
     /// It sends again what waited with ONCE when its connection closed, right before this.
     Resend(Seat),
     /// A connection says that it is alive, and may be silent for so many ms.
-    Heartbeat {
-        seat: Seat,
-        patience: i64,
-    },
+    Heartbeat(Seat, i64),
     /// One of those who wait is unblocked.
     Leave(usize),
     /// The reply to one of the grants under way is lost, perhaps with its client.
@@ -287,7 +284,6 @@ fn call() -> impl Strategy<Value = Call> {
         prop::bool::weighted(0.9),
         owner(),
     );
-    // Mostly one or two of two.
     let share = prop_oneof![
         5 => Just((2, 1)), 3 => Just((2, 2)), 1 => Just((3, 1)), 1 => Just((3, 2)),
     ];
@@ -391,7 +387,7 @@ fn op() -> impl Strategy<Value = Op> {
         3 => place().prop_map(Op::Presume),
         2 => seat().prop_map(Op::Close),
         3 => seat().prop_map(Op::Resend),
-        6 => (seat(), 1..150i64).prop_map(|(seat, patience)| Op::Heartbeat { seat, patience }),
+        6 => (seat(), 1..150i64).prop_map(|(seat, patience)| Op::Heartbeat(seat, patience)),
         1 => (0..8usize).prop_map(Op::Leave),
         2 => (0..4usize, any::<bool>()).prop_map(|(which, closes)| Op::Lose { which, closes }),
         2 => Just(Op::Confirm),

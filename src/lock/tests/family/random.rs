@@ -19,7 +19,7 @@ use crate::lock::Rules;
 fn run_all(rules: Rules) {
     run_each(rules, |ops| {
         let mut run = Run::new(rules);
-        let says = |op: &&Op| !matches!(op, Op::Heartbeat { .. });
+        let says = |op: &&Op| !matches!(op, Op::Heartbeat(..));
         ops.0.iter().filter(says).for_each(|op| run.step(op));
         run.end();
     });
@@ -145,7 +145,7 @@ fn run_where_it_is_not_told(rules: Rules) {
         let can_be_seen = |op: &&Op| {
             !matches!(
                 op,
-                Op::Heartbeat { .. }
+                Op::Heartbeat(..)
                     | Op::Other {
                         what: Other::Evict(_) | Other::Rename(..),
                         ..

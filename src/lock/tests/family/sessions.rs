@@ -127,9 +127,9 @@ impl World {
     /// Left open: a request that stands in a queue for no time may count as a wait.
     pub fn same_beat(&mut self, client: Client) {
         let until = self.shell.core.heartbeats.until(client);
-        if let (Some(until), Some(beat)) = (until, self.model.beats.get_mut(&client)) {
+        if let (Some(until), Some(beat)) = (until, self.model.hearing.beats.get_mut(&client)) {
             if until.0 > beat.until
-                && until.0 <= self.model.listened + 150_000 + beat.patience * 1000
+                && until.0 <= self.model.hearing.listened + 150_000 + beat.patience * 1000
             {
                 beat.until = until.0;
             }

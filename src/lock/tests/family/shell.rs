@@ -205,7 +205,7 @@ impl Shell {
 
     pub fn heard(&mut self, client: Client, patience: i64) {
         let now = self.now;
-        lock::heard(&mut self.core, client, patience, now);
+        lock::heartbeat(&mut self.core, client, patience, now);
     }
 
     pub fn leave(&mut self, id: WaiterId) {

@@ -181,7 +181,7 @@ impl World {
             Op::Presume(place) => self.shell.take_stock(&at(*place)),
             Op::Close(seat) => self.close(self.seats[*seat]),
             Op::Resend(seat) => self.resend(*seat),
-            Op::Heartbeat { seat, patience } => self.heartbeat(*seat, *patience),
+            Op::Heartbeat(seat, patience) => self.heartbeat(*seat, *patience),
             Op::Leave(which) => self.leave(*which),
             Op::Lose { which, closes } => self.lose(*which, *closes),
             Op::Confirm => self.confirm(|_| true),
@@ -233,7 +233,6 @@ impl World {
         if let Some(id) = waiting.clone().nth(which % waiting.len().max(1)) {
             self.shell.leave(self.ids[id]);
             self.model.leave(id);
-            self.model.listen();
         }
     }
 
@@ -354,7 +353,6 @@ impl World {
     pub fn close(&mut self, client: Client) {
         self.shell.closed(client);
         self.model.closed(client);
-        self.model.listen();
         self.take_back(|grant| grant == client);
         self.shell.ks.deaf.remove(&client);
         self.model.deaf.remove(&client);
@@ -379,7 +377,6 @@ impl World {
             if which(grant.client) {
                 self.shell.lose(self.ids[grant.waiter]);
                 self.model.take_back(grant.waiter);
-                self.model.listen();
             }
         }
     }

@@ -30,7 +30,7 @@ pub use renewals::Renew;
 
 use crate::lock::{Now, Rules};
 pub use sessions::{Address, Loss};
-pub use silence::Beat;
+pub use silence::Hearing;
 
 pub type Owner = &'static str;
 /// A database and a name in it.
@@ -91,8 +91,7 @@ pub struct Watch {
     /// Since when, wall-clock ms: `watchdog-max` counts from there, the last
     /// acquisition with WATCHDOG or RENEW on that lock.
     pub since: i64,
-    /// The lease that was asked for ends then, by any of the owner's requests there with WATCHDOG
-    /// or by the last RENEW.
+    /// Until then a lease was asked for, by any of these or the last RENEW.
     pub asked: i64,
 }
 
@@ -260,15 +259,7 @@ pub struct Model {
     pub losses: Vec<Loss>,
     /// Connections that hear nothing.
     pub deaf: BTreeSet<Client>,
-    /// Connections that have said that they are alive.
-    pub beats: BTreeMap<Client, Beat>,
-    /// In how much time the server could hear, us; when it came to listen last; and how often it is
-    /// to do so yet since it stood still, after the next time.
-    pub listened: i64,
-    pub last_turn: i64,
-    pub stood_still: Option<u8>,
-    /// What was lost by silence in this step: one of the owner's watches there.
-    pub fell_silent: BTreeMap<(Place, Owner), Watch>,
+    pub hearing: Hearing,
     /// Owners that came to hold something in this step, or lost a hold or a request: their
     /// other requests are looked at again.
     judged: BTreeSet<Owner>,

@@ -216,7 +216,7 @@ impl Model {
     /// The connection closed: its waits are dropped, and exactly its watchdog holds
     /// end.
     pub fn closed(&mut self, client: Client) {
-        self.beats.remove(&client);
+        self.hearing.beats.remove(&client);
         self.cut_off(client);
         self.tell_no_more(client);
         let watched = |h: &&Hold| h.client == Some(client) && h.watch.is_some();
@@ -225,12 +225,14 @@ impl Model {
         self.end_and_tell(&holds);
         self.tell_released(&before, client);
         self.settle();
+        self.listen();
     }
 
     /// The client of a waiter went, or was unblocked.
     pub fn leave(&mut self, id: usize) {
         self.dequeue(|waiter| waiter.id == id);
         self.settle();
+        self.listen();
     }
 
     pub fn confirm(&mut self, id: usize) {
@@ -245,6 +247,7 @@ impl Model {
         let holds: Vec<Hold> = self.holds.iter().filter(made).copied().collect();
         self.end_and_tell(&holds);
         self.settle();
+        self.listen();
     }
 
     /// One event for a key, or one for each hold.

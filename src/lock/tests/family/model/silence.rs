@@ -1,9 +1,9 @@
 //! Connections that say that they are alive (HEARTBEAT), and are silent then. Only time in which
 //! the server could hear them counts: it is told here by turns.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Client, Hold, Mode, Model, Owner, Place, Reason, Waiter};
+use super::{Client, Hold, Mode, Model, Owner, Place, Reason, Waiter, Watch};
 
 /// As a rule a turn comes so often, us; if none came for so long, the server stood still.
 const TURN: i64 = 100_000;
@@ -25,15 +25,30 @@ pub struct Beat {
     pub until: i64,
 }
 
+/// How far the server has come in hearing them.
+#[derive(Clone, Debug, Default)]
+pub struct Hearing {
+    /// Connections that have said that they are alive.
+    pub beats: BTreeMap<Client, Beat>,
+    /// In how much time the server could hear, us,
+    pub listened: i64,
+    /// and when it came to listen last.
+    pub last_turn: i64,
+    /// It stood still: how often it is to listen yet, after the next time.
+    pub stood_still: Option<u8>,
+    /// What was lost by silence in this step: one of the owner's watches there.
+    pub fell_silent: BTreeMap<(Place, Owner), Watch>,
+}
+
 impl Model {
     /// The connection is alive, and may be silent for so many ms.
     pub fn heard(&mut self, client: Client, patience: i64) {
-        if self.beats.is_empty() {
-            (self.last_turn, self.stood_still) = (self.mono_us, None);
+        if self.hearing.beats.is_empty() {
+            (self.hearing.last_turn, self.hearing.stood_still) = (self.mono_us, None);
         }
-        let passed = (self.mono_us - self.last_turn).min(STALL);
-        let until = self.listened + passed + patience * 1000;
-        self.beats.insert(client, Beat { patience, until });
+        let passed = (self.mono_us - self.hearing.last_turn).min(STALL);
+        let until = self.hearing.listened + passed + patience * 1000;
+        self.hearing.beats.insert(client, Beat { patience, until });
     }
 
     /// A request has left its queues. Of a client that was blocked nothing could be heard.
@@ -44,40 +59,49 @@ impl Model {
     }
 
     fn may_speak(&mut self, client: Client) {
-        if let Some(beat) = self.beats.get_mut(&client) {
-            beat.until = self.listened + STALL + beat.patience * 1000;
+        if let Some(beat) = self.hearing.beats.get_mut(&client) {
+            beat.until = self.hearing.listened + STALL + beat.patience * 1000;
         }
     }
 
+    /// It says so, and is not silent.
+    pub fn is_heard(&self, client: Client) -> bool {
+        self.hearing.beats.contains_key(&client) && !self.is_silent(client)
+    }
+
     pub fn is_silent(&self, client: Client) -> bool {
-        let beat = self.beats.get(&client);
-        beat.is_some_and(|beat| beat.until <= self.listened)
+        let beat = self.hearing.beats.get(&client);
+        beat.is_some_and(|beat| beat.until <= self.hearing.listened)
     }
 
     /// The server comes to listen, and may write.
     pub fn listen(&mut self) {
         let watches = self.holds.iter().any(|hold| hold.watch.is_some());
-        if self.beats.is_empty() || !watches {
+        if self.hearing.beats.is_empty() || !watches {
             return;
         }
-        let ends = self.beats.values().map(|beat| beat.until - self.listened);
+        let ends = self
+            .hearing
+            .beats
+            .values()
+            .map(|beat| beat.until - self.hearing.listened);
         let next = ends.filter(|left| *left > 0).min().unwrap_or(TURN);
-        let due = match self.stood_still {
+        let due = match self.hearing.stood_still {
             Some(_) => READS,
             None => next.clamp(LEAST, TURN),
         };
-        let passed = self.mono_us - self.last_turn;
+        let passed = self.mono_us - self.hearing.last_turn;
         if passed < due {
             return;
         }
-        self.last_turn = self.mono_us;
-        self.listened += if passed > STALL { TURN } else { passed };
-        self.stood_still = match self.stood_still {
+        self.hearing.last_turn = self.mono_us;
+        self.hearing.listened += if passed > STALL { TURN } else { passed };
+        self.hearing.stood_still = match self.hearing.stood_still {
             None if passed > STALL => Some(TO_READ),
             None | Some(0) => None,
             Some(left) => Some(left - 1),
         };
-        if self.stood_still.is_none() {
+        if self.hearing.stood_still.is_none() {
             self.end_silent();
         }
     }
@@ -86,9 +110,10 @@ impl Model {
     /// been silent for longest. After each of them those who wait are served.
     fn end_silent(&mut self) {
         let silent = self
+            .hearing
             .beats
             .iter()
-            .filter(|(_, beat)| beat.until <= self.listened);
+            .filter(|(_, beat)| beat.until <= self.hearing.listened);
         let silent: BTreeSet<(i64, Client)> =
             silent.map(|(client, b)| (b.until, *client)).collect();
         let mut bonds: Vec<(Client, Place, Owner)> = Vec::new();
@@ -134,7 +159,7 @@ impl Model {
         let gone: Vec<Hold> = self.holds.iter().filter(its).copied().collect();
         let watches = gone.iter().filter_map(|hold| hold.watch);
         let watches = watches.map(|watch| ((place, owner), watch));
-        self.fell_silent.extend(watches);
+        self.hearing.fell_silent.extend(watches);
         self.end_and_tell(&gone);
         // Of others that are left with its name nothing is told.
         let left: BTreeSet<_> = self.holds.iter().map(Hold::name).collect();

@@ -149,8 +149,7 @@ impl Universe {
             .retain(|action| !matches!(action, Action::EndAll));
         self.actions.push(Action::Silence);
         for (_, seat) in people.iter().map(|who| PEOPLE[*who]) {
-            let patience = PATIENCE;
-            let says = Op::Heartbeat { seat, patience };
+            let says = Op::Heartbeat(seat, PATIENCE);
             self.actions.push(Action::Do(says));
         }
     }
@@ -258,7 +257,7 @@ impl Universe {
                 owner(who);
             }
             Action::Do(Op::Limit { at, .. }) => place(at),
-            Action::Do(Op::Close(seat) | Op::Hears { seat, .. } | Op::Heartbeat { seat, .. }) => {
+            Action::Do(Op::Close(seat) | Op::Hears { seat, .. } | Op::Heartbeat(seat, _)) => {
                 *seat = names.seats[*seat]
             }
             Action::Do(Op::Other { .. }) => assert_eq!(self.names.len(), 1, "not renamed"),
@@ -288,9 +287,7 @@ impl Universe {
         let action = &self.actions[number];
         let can = match action {
             // A reply does not take that long.
-            Action::End(..) | Action::EndAll | Action::Silence if !model.grants.is_empty() => {
-                return None
-            }
+            Action::End(..) | Action::EndAll if !model.grants.is_empty() => return None,
             Action::End(place, owner) => return end(world, *place, owner),
             Action::EndAll => return end_all(world),
             Action::Silence => return silence(world),
@@ -321,10 +318,8 @@ impl Universe {
                 let is_deaf = model.deaf.contains(&world.seats[*seat]);
                 is_deaf == *hears && (*hears || waits(*seat))
             }
-            Action::Do(Op::Heartbeat { seat, .. }) => {
-                let client = world.seats[*seat];
-                let is_new = !model.beats.contains_key(&client) || model.is_silent(client);
-                is_new && !cannot_speak(*seat)
+            Action::Do(Op::Heartbeat(seat, _)) => {
+                !model.is_heard(world.seats[*seat]) && !cannot_speak(*seat)
             }
             Action::Do(Op::Demote) => !model.holds.is_empty() || !model.queue.is_empty(),
             Action::Do(Op::Limit { at, limit }) => model

@@ -61,12 +61,12 @@ impl Page<'_> {
     /// moment more or less makes no difference.
     pub fn silence(&mut self, client: model::Client) {
         let model = &self.world.model;
-        let Some(beat) = model.beats.get(&client) else {
+        let Some(beat) = model.hearing.beats.get(&client) else {
             return self.put(NONE);
         };
-        let stands_still = model.mono_us - model.last_turn > PATIENCE * 1000;
-        let is_silent = beat.until <= model.listened;
-        let to_read = model.stood_still;
+        let stands_still = model.mono_us - model.hearing.last_turn > PATIENCE * 1000;
+        let is_silent = beat.until <= model.hearing.listened;
+        let to_read = model.hearing.stood_still;
         self.flag(is_silent);
         self.flag(stands_still);
         self.put(to_read.map_or(NONE, |left| left));
