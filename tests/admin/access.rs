@@ -58,6 +58,7 @@ fn categories_cover_the_commands_where_modules_can_have_them() {
     }
     writer.int("RLOCK.ACQUIRE job alice 60000");
     assert_eq!(writer.int("RLOCK.RENEW job alice 60000"), 1);
+    assert!(!writer.denied("RLOCK.HEARTBEAT 30000"));
     assert!(writer.denied("RLOCK.INFO job"));
     assert!(writer.denied("RLOCK.OWNER"));
     assert_eq!(writer.int("RLOCK.RELEASE job alice"), 0);

@@ -212,8 +212,22 @@ fn the_server_knows_the_commands_and_which_argument_is_a_key() {
     let mut commands = client.texts("COMMAND LIST FILTERBY MODULE rlock");
     commands.sort();
     let names = [
-        "acquire", "cancel", "force", "help", "info", "limit", "list", "macquire", "mrelease",
-        "mrenew", "owner", "release", "renew", "top", "waiters",
+        "acquire",
+        "cancel",
+        "force",
+        "heartbeat",
+        "help",
+        "info",
+        "limit",
+        "list",
+        "macquire",
+        "mrelease",
+        "mrenew",
+        "owner",
+        "release",
+        "renew",
+        "top",
+        "waiters",
     ];
     assert_eq!(commands, names.map(|name| format!("rlock.{name}")));
 }
