@@ -149,6 +149,22 @@ fn a_lease_that_was_asked_for_is_not_shortened() {
 }
 
 #[test]
+fn who_waits_as_redisson_does_is_somebody_as_long_as_it_listens() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut held = Bound::with(&server, "k a 300");
+    let gone = server.waits_as_redisson("redisson_lock__channel:{k}");
+    gone.close();
+    held.client.ok("RLOCK.HEARTBEAT 300");
+    pass(now_ms() + 1500);
+    held.client.in_step();
+    let _waits = server.waits_as_redisson("redisson_lock__channel:{k}");
+    control.goes_free("k");
+    assert!(held.client.is_closed());
+    assert_eq!(control.counter("rlock_lost_silent"), 1);
+}
+
+#[test]
 fn a_process_that_is_stopped_hands_its_lock_to_the_next() {
     let server = Server::start();
     let mut control = server.raw();

@@ -328,17 +328,22 @@ impl Universe {
                 .is_some_and(|known| known.now != *limit),
             Action::Do(Op::Lose { which, .. }) => *which < model.grants.len(),
             Action::Do(Op::Confirm) => !model.grants.is_empty(),
-            Action::Do(Op::Other { what, .. }) => match what {
-                Other::Del(place) | Other::Expire(place, _) => model.kind(*place).is_some(),
-                Other::Set(place, _) => model.kind(*place) != Some(Kind::Text),
-                _ => true,
-            },
+            Action::Do(Op::Other { what, .. }) => changes_anything(world, *what),
             Action::Do(_) => true,
         };
         match action {
             Action::Do(op) if can => Some(vec![op.clone()]),
             _ => None,
         }
+    }
+}
+
+fn changes_anything(world: &World, what: Other) -> bool {
+    let model = &world.model;
+    match what {
+        Other::Del(place) | Other::Expire(place, _) => model.kind(place).is_some(),
+        Other::Set(place, _) => model.kind(place) != Some(Kind::Text),
+        _ => true,
     }
 }
 
