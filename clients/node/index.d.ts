@@ -30,12 +30,12 @@ export interface AcquireOptions {
 
 /**
  * Why a hold was lost. `expired`, `forced`, `deleted`, `evicted`, `flushed`, `overwritten`,
- * `demoted`, `moved`, `rebound` and `released` are the server's words (without the module a
- * renewal finds only `deleted` and `overwritten`); `connection`: it closed; `max`: see there; `lease`: its deadline passed; `closed`: `locks.close()`.
+ * `demoted`, `moved`, `rebound`, `released` and `silent` (see `patience` of `Locks`) are the server's words (without
+ * the module a renewal finds only `deleted` and `overwritten`); `connection`: it closed; `max`: see there; `lease`: its deadline passed; `closed`: `locks.close()`.
  */
 export type LostReason =
   | 'expired' | 'forced' | 'deleted' | 'evicted' | 'flushed' | 'overwritten' | 'demoted'
-  | 'moved' | 'rebound' | 'released' | 'connection' | 'max' | 'lease' | 'closed'
+  | 'moved' | 'rebound' | 'released' | 'silent' | 'connection' | 'max' | 'lease' | 'closed'
   | (string & {});
 
 /** A lock, or several, that this program holds. */
@@ -105,6 +105,12 @@ export interface Job extends Acquirer {
 export interface LocksOptions {
   /** How long to try to connect, in ms (5,000). */
   timeout?: number;
+  /**
+   * For how long this program may be silent, in ms (30,000). If its event loop does not turn for longer, the server
+   * takes the holds with `watchdog` that somebody waits for: they are lost, with the reason `silent`. Never less than the
+   * longest lease of a hold with `watchdog`. `Infinity`: nothing is lost so. Only on servers with the module.
+   */
+  patience?: number;
   /** `'module'`: on a server without the rlock module requests are refused. Absent: any server will do. */
   backend?: 'module';
 }

@@ -13,7 +13,7 @@ const NONE =
   'the server has no rlock module, and this user may not FUNCTION LOAD or SCRIPT LOAD: an administrator runs ' +
   '`redis-cli -x FUNCTION LOAD <rlock.lua`, or gives the user `+fcall +fcall_ro +function|load`';
 
-const unknownCommand = (/** @type {Refusal} */ { message }) => /^ERR unknown (command|subcommand)/i.test(message);
+export const unknownCommand = (/** @type {Refusal} */ { message }) => /^ERR unknown (command|subcommand)/i.test(message);
 
 /** The library is not there, or not any more. @param {unknown} error */
 export const unknown = (error) =>
@@ -66,9 +66,10 @@ export class Wanted {
   /** @type {Backend['kind'] | undefined} */
   found = undefined;
 
-  /** @param {'module' | undefined} only */
-  constructor(only) {
+  /** @param {'module' | undefined} only @param {number} patience */
+  constructor(only, patience) {
     this.only = only;
+    this.patience = patience;
   }
 
   /** @param {Backend} backend */

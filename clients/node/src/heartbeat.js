@@ -1,12 +1,15 @@
-// The one timer of a session: a PING every third of the shortest lease. A reply proves the
+// The one timer of a session: every third of the shortest lease it tells the server that this program
+// is alive, and for how long it may be silent (RLOCK.HEARTBEAT), and says PING. A reply proves the
 // connection from the time at which its command was sent. When the last proof is older than
 // the shortest lease, the connection is closed.
+import { unknownCommand } from './backend.js';
+import { Refusal } from './refusal.js';
 import { FARTHEST, now } from './time.js';
 
 /** @import { Link } from './link.js' */
 /** @typedef {{lease: number, watchdog: boolean}} Lease */
 
-// With nothing held and nobody waiting: a PING every 10 s.
+// With nothing held and nobody waiting: every 10 s.
 const IDLE = 30_000;
 // A shorter lease counts as one of so long: no network answers as soon as that for certain, and
 // with the connection all other holds would be lost too. One without the watchdog does not end with it.
@@ -18,34 +21,49 @@ const LATE = 100;
 /** @param {Lease} of */
 const counted = ({ lease, watchdog }) => Math.max(lease, watchdog ? LEAST : LEAST_PLAIN);
 
-/** The leases of a session's holds and requests: which is the shortest? */
+/** The leases of a session's holds and requests: which is the shortest, and which with the watchdog the longest? */
 export class Leases {
-  /** @type {Map<number, number>} by lease: how many have it */
-  #many = new Map();
+  /** @type {Map<number, number>} by lease: how many with the watchdog have it */
+  #watched = new Map();
+  /** @type {Map<number, number>} ... and how many without */
+  #plain = new Map();
   shortest = IDLE;
+  longest = 0;
   onshorter = () => {};
+  onlonger = () => {};
 
   /** @param {Lease} given */
   add(given) {
     const lease = counted(given);
-    this.#many.set(lease, (this.#many.get(lease) ?? 0) + 1);
-    if (lease >= this.shortest) return;
-    this.shortest = lease;
-    this.onshorter();
+    const many = given.watchdog ? this.#watched : this.#plain;
+    many.set(lease, (many.get(lease) ?? 0) + 1);
+    const longer = given.watchdog && lease > this.longest;
+    if (longer) this.longest = lease;
+    if (lease < this.shortest) {
+      this.shortest = lease;
+      this.onshorter();
+    }
+    if (longer) this.onlonger();
   }
 
   /** @param {Lease} given */
   remove(given) {
     const lease = counted(given);
-    const left = (this.#many.get(lease) ?? 1) - 1;
-    if (left > 0) this.#many.set(lease, left);
-    else this.#many.delete(lease);
+    const many = given.watchdog ? this.#watched : this.#plain;
+    const left = (many.get(lease) ?? 1) - 1;
+    if (left > 0) many.set(lease, left);
+    else many.delete(lease);
   }
 
-  /** Looks again, from time to time: most leases that end are followed by others as short. */
+  /** Looks again, from time to time: most leases that end are followed by others of the same length. */
   recount() {
-    this.shortest = this.#many.size ? Infinity : IDLE;
-    for (const lease of this.#many.keys()) this.shortest = Math.min(this.shortest, lease);
+    this.shortest = this.#watched.size || this.#plain.size ? Infinity : IDLE;
+    this.longest = 0;
+    for (const lease of this.#plain.keys()) this.shortest = Math.min(this.shortest, lease);
+    for (const lease of this.#watched.keys()) {
+      this.shortest = Math.min(this.shortest, lease);
+      this.longest = Math.max(this.longest, lease);
+    }
     return this.shortest;
   }
 }
@@ -55,15 +73,21 @@ export class Heartbeat {
   due = 0;
   /** Whose proof was given more time. */
   spared = -1;
+  /** For how long the server knows that this program may be silent. */
+  told = Infinity;
 
-  /** @param {Link} link @param {Leases} leases */
-  constructor(link, leases) {
+  /** @param {Link} link @param {Leases} leases @param {number} patience  Infinity: the server is not told */
+  constructor(link, leases, patience) {
     this.link = link;
     this.leases = leases;
+    // Only the module takes anything from who is silent.
+    this.patience = link.backend?.kind === 'module' ? patience : Infinity;
     this.proof = this.since = this.pinged = now();
     this.shortest = leases.recount();
     this.closeAt = this.proof + this.shortest;
     leases.onshorter = () => this.#shorter();
+    leases.onlonger = () => this.#longer();
+    this.#tell();
     this.#wind();
   }
 
@@ -87,8 +111,13 @@ export class Heartbeat {
     this.#wind();
   }
 
-  /** Leases may have ended since the last time. */
+  /** A hold may be silent for as long as its lease at least. */
   #longer() {
+    if (this.leases.longest > this.told) this.#tell();
+  }
+
+  /** Leases may have ended since the last time. */
+  #recount() {
     const shortest = this.leases.recount();
     if (shortest === this.shortest) return;
     this.shortest = shortest;
@@ -106,7 +135,7 @@ export class Heartbeat {
     const time = now();
     if (time < this.due) return this.#wind();
     const late = time - this.due;
-    this.#longer();
+    this.#recount();
     // This process itself was paused, or its event loop blocked: the replies may lie unread, and so may the
     // news that the connection was closed. Read them first, and leave the server a third to answer. After a
     // short time once, until something is answered: a loop that is always late keeps no dead connection.
@@ -132,6 +161,7 @@ export class Heartbeat {
    */
   #ping() {
     this.pinged = now();
+    this.#tell();
     const word = `beat:${++this.#pings}`;
     this.link.call(['PING', word]).then(
       (reply) => {
@@ -141,8 +171,21 @@ export class Heartbeat {
     );
   }
 
+  /**
+   * The event loop turns: this program is alive, and may be silent for so long. A server that is too
+   * old for that, or does not let this user say it, has the PINGs alone on this connection.
+   */
+  #tell() {
+    if (this.patience === Infinity) return;
+    this.told = Math.max(this.patience, this.leases.longest);
+    this.link.send(['RLOCK.HEARTBEAT', this.told]).catch((error) => {
+      const never = error instanceof Refusal && (error.code === 'NOPERM' || unknownCommand(error));
+      if (never) this.patience = this.told = Infinity;
+    });
+  }
+
   stop() {
     clearTimeout(this.timer);
-    this.leases.onshorter = () => {};
+    this.leases.onshorter = this.leases.onlonger = () => {};
   }
 }

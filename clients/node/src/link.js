@@ -128,9 +128,9 @@ export class Link {
     }
   }
 
-  /** Begins to watch over the connection. @param {Leases} leases */
-  beat(leases) {
-    this.heartbeat = new Heartbeat(this, leases);
+  /** Begins to watch over the connection. @param {Leases} leases @param {number} patience */
+  beat(leases, patience) {
+    this.heartbeat = new Heartbeat(this, leases, patience);
   }
 
   /** A name for a request on this connection, never used again. @param {{notified(word: string, rest: string, since?: number): void}} to */
@@ -176,8 +176,8 @@ export class Link {
     }
     this.heartbeat?.proven(sent);
     const refusal = new Refusal(error.message);
-    // It has no module any more: the next connection finds out what there is.
-    const gone = this.backend?.kind === 'module' && /^ERR unknown command\W+RLOCK\./i.test(error.message);
+    // It has no module any more: the next connection finds out what there is. An older one has no heartbeats.
+    const gone = this.backend?.kind === 'module' && /^ERR unknown command\W+RLOCK\.(?!HEARTBEAT)/i.test(error.message);
     if (!refusal.noMaster && !gone) return refusal;
     this.close(refusal);
     return new Closed();

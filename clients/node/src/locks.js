@@ -86,13 +86,13 @@ export class Locks extends Acquirer {
   /** @type {Promise<void> | undefined} */
   #closing;
 
-  /** @param {unknown} client @param {{timeout?: number, backend?: 'module'}} [options] */
+  /** @param {unknown} client @param {{timeout?: number, patience?: number, backend?: 'module'}} [options] */
   constructor(client, options = {}) {
     super();
-    known(options, ['timeout', 'backend']);
-    const { timeout = 5000, backend } = options;
+    known(options, ['timeout', 'patience', 'backend']);
+    const { timeout = 5000, patience = 30_000, backend } = options;
     if (backend !== undefined && backend !== 'module') throw new TypeError(`backend can only be 'module': nothing else will do`);
-    this.#wanted = new Wanted(backend);
+    this.#wanted = new Wanted(backend, patience === Infinity ? patience : duration('patience', patience, 1));
     // Longer than any timer is for ever.
     this.#router = routerOf(libraryOf(client), Math.min(duration('timeout', timeout, 1), FARTHEST), this.#wanted);
   }

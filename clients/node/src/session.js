@@ -125,7 +125,7 @@ export class Session {
     this.#kept = true;
     link.onclose = () => this.#cut(link);
     link.onmoved = () => this.#rename(link);
-    link.beat(this.leases);
+    link.beat(this.leases, this.wanted.patience);
     if (link.heartbeat) link.heartbeat.onbeat = () => this.#onbeat();
     this.#opened(link);
   }

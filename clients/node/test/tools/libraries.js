@@ -22,7 +22,7 @@ const LIBRARIES = {
 /**
  * `open` makes Locks over a client, whose options may be given by the name of its library.
  * @param {string} name
- * @param {(t: import('node:test').TestContext, open: (port: number, options?: object) => Locks) => Promise<void>} body
+ * @param {(t: import('node:test').TestContext, open: (port: number, options?: object) => Locks, library: string) => Promise<void>} body
  */
 export function forEach(name, body) {
   for (const [library, client] of Object.entries(LIBRARIES)) {
@@ -34,7 +34,7 @@ export function forEach(name, body) {
         const locks = new Locks(client(port, cluster, own[library] ?? {}), options);
         opened.push(locks);
         return locks;
-      });
+      }, library);
       const [first] = unhandled.splice(0);
       if (first) throw new Error('unhandled rejection', { cause: first });
     });

@@ -1,4 +1,4 @@
-// A TCP proxy that loses what the server says.
+// A TCP proxy that loses what the server says, and knows what the clients have said.
 import { connect, createServer } from 'node:net';
 
 export class Proxy {
@@ -7,6 +7,7 @@ export class Proxy {
     const proxy = new Proxy();
     proxy.sockets = new Set();
     proxy.to = port;
+    proxy.said = '';
     proxy.listener = createServer((client) => proxy.#serve(client));
     await new Promise((done) => proxy.listener.listen(0, '127.0.0.1', done));
     proxy.port = proxy.listener.address().port;
@@ -24,6 +25,17 @@ export class Proxy {
   drop(word) {
     this.word = word;
     this.then = 'drop';
+  }
+
+  /** The server gets another word of the same length, and the client does not see that. */
+  instead(word, other) {
+    this.words = [word, other];
+  }
+
+  #replaced(data, from, to) {
+    if (!this.words) return data;
+    const [one, two] = [this.words[from], this.words[to]];
+    return Buffer.from(data.toString('latin1').replaceAll(one, two), 'latin1');
   }
 
   /** Nothing goes to the client until let(). */
@@ -54,13 +66,15 @@ export class Proxy {
       });
     }
     client.on('data', (data) => {
+      this.said += data.toString('latin1');
       if (this.word && data.includes(this.word)) {
         losing = this.then;
         this.word = undefined;
       }
-      server.write(data);
+      server.write(this.#replaced(data, 0, 1));
     });
-    server.on('data', (data) => {
+    server.on('data', (answer) => {
+      const data = this.#replaced(answer, 1, 0);
       if (losing === 'close') client.destroy();
       else if (losing === 'drop') losing = undefined;
       else if (this.held) this.held.push([client, data]);
