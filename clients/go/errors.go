@@ -43,7 +43,7 @@ type LostError struct {
 	Key string
 	// Reason is connection, lease (its time passed), max (see [Max]) or closed, or what the
 	// server says: expired, forced, deleted, evicted, flushed, overwritten, demoted, moved,
-	// rebound, released.
+	// rebound, released, silent (see [Patience]).
 	Reason string
 }
 
@@ -120,17 +120,25 @@ func (e replyError) public() error {
 
 // unknown says whether the server does not know the command.
 func (e replyError) unknown() bool {
-	return strings.HasPrefix(strings.ToUpper(string(e)), "ERR UNKNOWN COMMAND")
+	return strings.HasPrefix(strings.ToUpper(string(e)), unknownCommand)
 }
+
+const unknownCommand = "ERR UNKNOWN COMMAND"
 
 // noLibrary says whether the server has lost the library's functions, or the script.
 func (e replyError) noLibrary() bool {
 	return e.code() == "NOSCRIPT" || strings.HasPrefix(string(e), "ERR Function not found")
 }
 
+// isOlder says whether the server's module has no heartbeats.
+func (e replyError) isOlder() bool {
+	return e.unknown() && strings.HasPrefix(strings.TrimLeft(string(e[len(unknownCommand):]), " '`\""), heartbeat)
+}
+
 // lacks says whether the server has lost by what it was asked. That says nothing of any lock.
 func (l *link) lacks(err replyError) bool {
-	return err.noLibrary() || l.backend == module && err.unknown() && strings.Contains(string(err), "RLOCK.")
+	gone := l.backend == module && err.unknown() && strings.Contains(string(err), "RLOCK.")
+	return err.noLibrary() || gone && !err.isOlder()
 }
 
 // said is the reply of the library, whose commands may be refused from inside.

@@ -31,6 +31,10 @@ func (o *outside) TempDir() string   { return o.dir }
 func (o *outside) Cleanup(do func()) { o.cleanups = append(o.cleanups, do) }
 
 func TestMain(m *testing.M) {
+	if addr := os.Getenv("RLOCK_HOLDS"); addr != "" {
+		hold(addr) // for another test process
+		return
+	}
 	o := &outside{dir: must(os.MkdirTemp("", "rlock"))}
 	exampleAddr = startServer(o).addr()
 	code := m.Run()

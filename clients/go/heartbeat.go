@@ -2,15 +2,16 @@ package rlock
 
 import (
 	"fmt"
-	"maps"
-	"slices"
+	"math"
 	"time"
 )
 
-// The heartbeat of a connection: a PING every third of the shortest lease. Is the newest
-// answered command older than that lease, the server may have given all to others.
+// The heartbeat of a connection: every third of the shortest lease the server is told that this
+// process lives, and for how long it may be silent (RLOCK.HEARTBEAT). One that cannot be told so is
+// sent PING. Is the newest answered command older than that lease, the server may have given all to
+// others.
 
-// With nothing held or asked for: a PING every 10 s.
+// With nothing held or asked for: every 10 s.
 const idleLease = 30 * time.Second
 
 // A shorter lease counts as one of so long: no network answers as soon as that for certain, and
@@ -32,15 +33,26 @@ func (t *terms) counted(lease time.Duration) time.Duration {
 // lease says that a hold or a request has this lease now.
 func (l *link) lease(t *terms, lease time.Duration) {
 	lease = t.counted(lease)
-	l.leases[lease]++
+	l.many(t)[lease]++
 	l.shorten(lease)
+	if t.watchdog && lease > l.told {
+		l.live() // a hold may be silent for as long as its lease at least
+	}
+}
+
+// many says how many requests and holds like this one have which lease.
+func (l *link) many(t *terms) map[time.Duration]int {
+	if t.watchdog {
+		return l.watched
+	}
+	return l.plain
 }
 
 // unlease says that one hold less has its lease.
 func (l *link) unlease(t *terms) {
-	lease := t.counted(t.lease)
-	if l.leases[lease]--; l.leases[lease] <= 0 {
-		delete(l.leases, lease)
+	lease, many := t.counted(t.lease), l.many(t)
+	if many[lease]--; many[lease] <= 0 {
+		delete(many, lease)
 	}
 }
 
@@ -57,10 +69,7 @@ func (l *link) beat() {
 	if l.closed {
 		return
 	}
-	now, shortest := clock(), idleLease
-	if len(l.leases) > 0 {
-		shortest = slices.Min(slices.Collect(maps.Keys(l.leases)))
-	}
+	now, shortest := clock(), l.shortest()
 	if now.Sub(l.due) > l.short/3 {
 		// This process itself was paused: the replies may lie unread, and so may the news that the
 		// connection was closed. Those are read first, and the server has a third to answer.
@@ -81,8 +90,7 @@ func (l *link) beat() {
 		return
 	}
 	if next := l.pinged.Add(l.short / 3); !now.Before(next) || l.pinged.Before(l.since) {
-		l.pinged = now
-		l.send(func(any, time.Time) {}, "PING")
+		l.live()
 		l.session.sendAllPending()
 	}
 	next := min(end.Sub(now), l.pinged.Add(l.short/3).Sub(now))
@@ -96,6 +104,45 @@ func (l *link) beat() {
 	if !l.closed {
 		l.wind(now.Add(next))
 	}
+}
+
+// live says that this process lives, and for how long it may be silent. Where the server is not to be
+// told that, it is asked whether it lives itself.
+func (l *link) live() {
+	l.pinged = clock()
+	if l.pings {
+		l.send(func(any, time.Time) {}, "PING")
+		return
+	}
+	l.told = l.session.locks.patience
+	for lease := range l.watched {
+		l.told = max(l.told, lease)
+	}
+	l.send(func(reply any, _ time.Time) {
+		// It is too old, or this user may not. That is an answer too.
+		if err, _ := reply.(replyError); err.unknown() || err.code() == "NOPERM" {
+			l.onlyPing()
+		}
+	}, heartbeat, ms(l.told))
+}
+
+const heartbeat = "RLOCK.HEARTBEAT"
+
+// onlyPing has this connection never say again that this process lives.
+func (l *link) onlyPing() { l.pings, l.told = true, math.MaxInt64 }
+
+// shortest is the shortest lease that there is.
+func (l *link) shortest() time.Duration {
+	shortest := time.Duration(math.MaxInt64)
+	for _, many := range []map[time.Duration]int{l.watched, l.plain} {
+		for lease := range many {
+			shortest = min(shortest, lease)
+		}
+	}
+	if len(l.watched)+len(l.plain) == 0 {
+		return idleLease
+	}
+	return shortest
 }
 
 // wind has beat called then.

@@ -37,11 +37,14 @@ type link struct {
 	tags        uint64
 	table       map[uint64]*Hold
 	leaving     map[uint64]*Hold      // while their release is under way
-	leases      map[time.Duration]int // how many requests and holds have which
+	watched     map[time.Duration]int // how many requests and holds with the watchdog have which lease
+	plain       map[time.Duration]int // and how many without it
 	proof       time.Time             // when the newest command that was answered had been sent
-	pinged      time.Time
-	short       time.Duration // the shortest lease
-	since       time.Time     // from when on it is
+	pinged      time.Time             // when the heartbeat last sent one
+	told        time.Duration         // for how long the server knows that this process may be silent
+	pings       bool                  // it is not told
+	short       time.Duration         // the shortest lease
+	since       time.Time             // from when on it is
 	timer       *time.Timer
 	due         time.Time // when it rings
 	spared      time.Time // not closed before, for this process itself was paused

@@ -32,6 +32,7 @@ type Locks struct {
 	spared   bool      // it was late, and looks again
 	strict   bool      // it needs the module
 	askEvery time.Duration
+	patience time.Duration // zero: the server is not told any
 }
 
 // A Setting is one of the Locks themselves.
@@ -46,6 +47,22 @@ func Timeout(d time.Duration) Setting {
 	}
 	return func(l *Locks) { l.timeout = d }
 }
+
+// Patience is for how long this process may be silent: 30 s by default, and never less than the
+// longest lease of its holds with the watchdog. Who is silent for longer (a process that is stopped,
+// a machine that is paused, a connection that leads nowhere) loses those of them that somebody waits
+// for, with the reason silent. Without the module there is no such thing.
+// It panics if d is not above 0.
+func Patience(d time.Duration) Setting {
+	if d <= 0 {
+		panic(fmt.Sprintf("rlock: Patience(%v): it has to be above 0; NoHeartbeat is for none", d))
+	}
+	return func(l *Locks) { l.patience = d }
+}
+
+// NoHeartbeat has the server never take this process for silent, however long it is: a hold with the
+// watchdog lasts as long as its connection is open.
+func NoHeartbeat() Setting { return func(l *Locks) { l.patience = 0 } }
 
 // NeedModule has every request be refused on a server without the rlock module, where the locks would
 // otherwise use its function library.
@@ -69,7 +86,7 @@ func New(client *redis.Client, settings ...Setting) *Locks {
 }
 
 func newLocks(settings []Setting) *Locks {
-	l := &Locks{timeout: 5 * time.Second, askEvery: time.Minute, held: map[string]*Hold{}}
+	l := &Locks{timeout: 5 * time.Second, askEvery: time.Minute, patience: 30 * time.Second, held: map[string]*Hold{}}
 	l.closing, l.stop = context.WithCancel(context.Background())
 	l.ended, l.end = context.WithCancel(context.Background())
 	l.timer = time.AfterFunc(time.Hour, l.look)

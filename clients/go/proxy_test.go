@@ -27,6 +27,9 @@ type proxy struct {
 	holds  bool
 	cuts   int
 	conns  []net.Conn // all that there were
+	said   bytes.Buffer
+	// The server gets another word of the same length, and the client does not see that.
+	instead [2]string
 }
 
 func startProxy(t testing.TB, s *server) *proxy {
@@ -81,7 +84,7 @@ func (p *proxy) serve(client net.Conn) {
 				server.Close()
 				return
 			}
-			client.Write(buffer[from:n])
+			client.Write(p.replaced(buffer[from:n], 1, 0))
 		}
 	}()
 	buffer := make([]byte, 1<<16)
@@ -94,9 +97,10 @@ func (p *proxy) serve(client net.Conn) {
 		if p.stop != "" && bytes.Contains(buffer[:n], []byte(p.stop)) {
 			p.holds, p.stop = true, ""
 		}
+		p.said.Write(buffer[:n])
 		p.mutex.Unlock()
 		if n > 0 {
-			server.Write(buffer[:n])
+			server.Write(p.replaced(buffer[:n], 0, 1))
 		}
 		if err != nil {
 			if err == io.EOF {
@@ -105,6 +109,12 @@ func (p *proxy) serve(client net.Conn) {
 			return
 		}
 	}
+}
+
+func (p *proxy) replaced(data []byte, from, to int) []byte {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return bytes.ReplaceAll(data, []byte(p.instead[from]), []byte(p.instead[to]))
 }
 
 func (p *proxy) cutNext(word string) {
@@ -137,15 +147,20 @@ func (p *proxy) hold(on bool) {
 	p.mutex.Unlock()
 }
 
-// closeAll closes what the clients have, and returns when they have connected again.
-func (p *proxy) closeAll(t testing.TB) {
-	t.Helper()
+// closeThem closes what the clients have, and says how many connections there were.
+func (p *proxy) closeThem() (n int) {
 	p.mutex.Lock()
-	n := len(p.conns)
+	defer p.mutex.Unlock()
 	for _, conn := range p.conns {
 		conn.Close()
 	}
-	p.mutex.Unlock()
+	return len(p.conns)
+}
+
+// closeAll closes what the clients have, and returns when they have connected again.
+func (p *proxy) closeAll(t testing.TB) {
+	t.Helper()
+	n := p.closeThem()
 	until(t, "the next connection", func() bool {
 		p.mutex.Lock()
 		defer p.mutex.Unlock()

@@ -128,7 +128,8 @@ func (s *session) dialled(l *link, err error) bool {
 // begin says on a new connection what was left over from the one before, then asks again.
 func (s *session) begin(l *link) {
 	s.link, l.session, s.failure = l, s, nil
-	l.table, l.leaving, l.leases = map[uint64]*Hold{}, map[uint64]*Hold{}, map[time.Duration]int{}
+	l.table, l.leaving = map[uint64]*Hold{}, map[uint64]*Hold{}
+	l.watched, l.plain = map[time.Duration]int{}, map[time.Duration]int{}
 	l.short, l.since, l.pinged = idleLease, l.proof, l.proof
 	first := idleLease / 3
 	if l.backend != module {
@@ -140,6 +141,11 @@ func (s *session) begin(l *link) {
 	l.timer = time.AfterFunc(first, func() { s.locks.locked(l.beat) })
 	s.locks.group.Go(l.read)
 	s.locks.group.Go(l.write)
+	if s.locks.patience == 0 || l.backend != module { // without it nothing is taken from who is silent
+		l.onlyPing()
+	} else {
+		l.live()
+	}
 	s.sendAllPending()
 	s.ask()
 }

@@ -89,7 +89,7 @@ forEach('nobody waits, and nothing is lost', async (t, open, library) => {
 forEach('the event loop is blocked for longer than the patience', async (t, open) => {
   const server = await Server.start(t);
   const hold = await open(server.port, { patience: 2000 }).acquire('jobs', { lease: 1000 });
-  const other = await server.admin.duplicate().connect();
+  const other = await server.admin.duplicate().on('error', () => {}).connect();
   t.after(() => other.destroy());
   const wait = other.sendCommand(['RLOCK.ACQUIRE', 'jobs', 'other', '60000', 'BLOCK', '0']);
   await server.waiting('jobs', 1);
