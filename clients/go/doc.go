@@ -10,7 +10,8 @@
 //
 // One [Locks] has one connection to each server, over which all goroutines wait and hold.
 // The module renews a hold as long as that connection is open (unless [NoWatchdog] says
-// otherwise). When the connection breaks, all these holds are lost at once and for good. Without the
+// otherwise). When the connection breaks, all these holds are lost at once and for good. So are those that
+// somebody waits for when the process was silent for longer than its [Patience]. Without the
 // module the session renews them, and they outlive the connection.
 //
 // A loss is notified by [Hold.Lost], by [Hold.Err], and by the context that [Locks.Do] gives,

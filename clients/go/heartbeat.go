@@ -22,6 +22,9 @@ const (
 	leastPlainLease = 5 * time.Second
 )
 
+// A server looks some ten times a second who is silent.
+const leastPatience = 300 * time.Millisecond
+
 // counted says what a lease is for the heartbeat.
 func (t *terms) counted(lease time.Duration) time.Duration {
 	if t.watchdog {
@@ -114,7 +117,7 @@ func (l *link) live() {
 		l.send(func(any, time.Time) {}, "PING")
 		return
 	}
-	l.told = l.session.locks.patience
+	l.told = max(l.session.locks.patience, leastPatience)
 	for lease := range l.watched {
 		l.told = max(l.told, lease)
 	}

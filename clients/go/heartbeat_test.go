@@ -200,10 +200,10 @@ func TestWhatTheServerIsTold(t *testing.T) {
 func TestPatienceShorterThanTheLease(t *testing.T) {
 	s := startServer(t)
 	p := startProxy(t, s)
-	locks := locksAt(t, p.Addr().String(), rlock.Patience(1500*time.Microsecond))
+	locks := locksAt(t, p.Addr().String(), rlock.Patience(1))
 	hold := must(locks.Lock(ctx, "a", rlock.Lease(2*time.Second)))
 	until(t, "heartbeats", func() bool { return len(p.told()) > 3 })
-	if all := p.told(); all[0] != 2 || all[1] != 2000 || all[len(all)-1] != 2000 {
+	if all := p.told(); all[0] != 300 || all[1] != 2000 || all[len(all)-1] != 2000 {
 		t.Error(all)
 	}
 	must(0, hold.Release(ctx))

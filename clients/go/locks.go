@@ -49,7 +49,7 @@ func Timeout(d time.Duration) Setting {
 }
 
 // Patience is for how long this process may be silent: 30 s by default, and never less than the
-// longest lease of its holds with the watchdog. Who is silent for longer (a process that is stopped,
+// longest lease of its holds with the watchdog, nor than 300 ms. Who is silent for longer (a process that is stopped,
 // a machine that is paused, a connection that leads nowhere) loses those of them that somebody waits
 // for, with the reason silent. Without the module there is no such thing.
 // It panics if d is not above 0.

@@ -108,7 +108,7 @@ export interface LocksOptions {
   /**
    * For how long this program may be silent, in ms (30,000). If its event loop does not turn for longer, the server
    * takes the holds with `watchdog` that somebody waits for: they are lost, with the reason `silent`. Never less than the
-   * longest lease of a hold with `watchdog`. `Infinity`: nothing is lost so. Only on servers with the module.
+   * longest lease of a hold with `watchdog`, nor than 300. `Infinity`: nothing is lost so. Only on servers with the module.
    */
   patience?: number;
   /** `'module'`: on a server without the rlock module requests are refused. Absent: any server will do. */

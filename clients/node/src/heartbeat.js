@@ -15,6 +15,8 @@ const IDLE = 30_000;
 // with the connection all other holds would be lost too. One without the watchdog does not end with it.
 const LEAST = 100;
 const LEAST_PLAIN = 5000;
+// A server looks some ten times a second who is silent.
+const LEAST_PATIENCE = 300;
 // A timer that is so late was kept by a pause of the process, or by what else it did.
 const LATE = 100;
 
@@ -28,7 +30,7 @@ export class Leases {
   /** @type {Map<number, number>} ... and how many without */
   #plain = new Map();
   shortest = IDLE;
-  longest = 0;
+  longest = LEAST_PATIENCE;
   onshorter = () => {};
   onlonger = () => {};
 
@@ -58,7 +60,7 @@ export class Leases {
   /** Looks again, from time to time: most leases that end are followed by others of the same length. */
   recount() {
     this.shortest = this.#watched.size || this.#plain.size ? Infinity : IDLE;
-    this.longest = 0;
+    this.longest = LEAST_PATIENCE;
     for (const lease of this.#plain.keys()) this.shortest = Math.min(this.shortest, lease);
     for (const lease of this.#watched.keys()) {
       this.shortest = Math.min(this.shortest, lease);

@@ -31,6 +31,7 @@ type request struct {
 	Backend  string `json:"backend"`
 	AskAgain int64  `json:"ask_again_ms"`
 	Timeout  *int64 `json:"timeout"`
+	Patience json.RawMessage
 	Hold     string `json:"hold"`
 	Key      string `json:"key"`
 	Keys     []string

@@ -3,6 +3,8 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"strconv"
@@ -22,6 +24,13 @@ func (d *driver) open(r *request) error {
 	}
 	if r.AskAgain > 0 {
 		settings = append(settings, rlock.AskEvery(ms(r.AskAgain)))
+	}
+	if r.Patience != nil {
+		patience, err := patience(r.Patience)
+		if err != nil {
+			return err
+		}
+		settings = append(settings, patience)
 	}
 	config, err := trust(r)
 	if err != nil {
@@ -50,6 +59,23 @@ func (d *driver) open(r *request) error {
 	d.locks[r.Locks] = rlock.New(client, settings...)
 	d.clients = append(d.clients, client)
 	return nil
+}
+
+// patience is a number of ms, or null.
+func patience(word json.RawMessage) (setting rlock.Setting, err error) {
+	defer func() {
+		if wrong := recover(); wrong != nil {
+			err = fmt.Errorf("%w: %v", rlock.ErrArgument, wrong)
+		}
+	}()
+	var number *int64
+	if err := json.Unmarshal(word, &number); err != nil {
+		return nil, fmt.Errorf("%w: %v", rlock.ErrArgument, err)
+	}
+	if number == nil {
+		return rlock.NoHeartbeat(), nil
+	}
+	return rlock.Patience(ms(*number)), nil
 }
 
 // trust is nil without TLS.

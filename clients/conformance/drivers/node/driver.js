@@ -80,9 +80,9 @@ function holdOf({ hold }) {
 const DO = {
   hello: () => ({ client, needs: NEEDS }),
   open(words) {
-    const { timeout, backend, ask_again_ms } = words;
+    const { timeout, backend, ask_again_ms, patience } = words;
     if (ask_again_ms) AGAIN.every = ask_again_ms;
-    const locks = new Locks(connected(words), { timeout, backend });
+    const locks = new Locks(connected(words), { timeout, backend, patience: patience === null ? Infinity : patience });
     opened.set(words.locks, { locks, jobs: new Map() });
   },
   backend: (words) => ({ backend: locksOf(words).locks.backend ?? null }),
