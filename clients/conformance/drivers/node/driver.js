@@ -12,7 +12,7 @@ const library = process.argv[2];
 const client = library === 'redis' ? 'node' : 'node-ioredis';
 const NEEDS = [
   'read_write', 'permits', 'many', 'job', 'again', 'acks', 'max', 'scope', 'cluster', 'notified', 'callback',
-  'surrogates', 'tight', 'backend',
+  'surrogates', 'tight', 'backend', 'patience',
 ];
 
 // How often a server is asked whether it has the module by now is no option of the package.
