@@ -25,13 +25,14 @@ final class Opening {
         var least = "module".equals(line.text("backend")) ? Backend.MODULE : Backend.SCRIPT;
         var uri = uri(line);
         var timeout = line.has("timeout") ? line.time("timeout") : Duration.ofSeconds(5);
+        var patience = line.words().containsKey("patience") ? patience(line) : Duration.ofSeconds(30);
         if (line.is("cluster")) {
             var client = RedisClusterClient.create(uri);
             if (line.is("tls")) {
                 client.setOptions(ClusterClientOptions.builder().sslOptions(trust(line)).build());
             }
             warm(client::refreshPartitions);
-            return Locks.over(client, timeout, least);
+            return Locks.over(client, timeout, least, patience);
         }
         var client = RedisClient.create(uri);
         if (line.is("tight")) {
@@ -41,7 +42,16 @@ final class Opening {
             client.setOptions(ClientOptions.builder().sslOptions(trust(line)).build());
         }
         warm(() -> client.connectPubSub().close());
-        return Locks.over(client, timeout, least);
+        return Locks.over(client, timeout, least, patience);
+    }
+
+    /** Null: none. */
+    private static Duration patience(Driver.Line line) {
+        Object given = line.words().get("patience");
+        if (given != null && !(given instanceof Long)) {
+            throw new IllegalArgumentException("patience is a number of ms, or null");
+        }
+        return given == null ? null : line.time("patience");
     }
 
     /** What a program may have set for its own commands, as narrow as it can be. */

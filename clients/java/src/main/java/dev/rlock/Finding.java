@@ -63,7 +63,8 @@ final class Finding {
                 + " runs redis-cli -x FUNCTION LOAD <rlock.lua, or gives the user +fcall +fcall_ro +function|load");
     }
 
-    private static boolean mayNot(String refusal) {
+    /** Whether the server does not know a command, or does not let us say it. */
+    static boolean mayNot(String refusal) {
         return refusal.startsWith("NOPERM") || isUnknown(refusal);
     }
 

@@ -63,7 +63,7 @@ final class Heartbeat {
         }
     }
 
-    /** True if a PING is due now, for this lease is shorter than all others. */
+    /** True if a beat is due now, for this lease is shorter than all others. */
     boolean add(long lease) {
         boolean shorter = lease < shortest();
         leases.merge(lease, 1, Integer::sum);

@@ -4,7 +4,7 @@ import java.lang.System.Logger.Level;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** What some {@link Locks} know of their servers' backend, and require of it. */
+/** What some {@link Locks} know of their servers' backend, require of it, and tell it. */
 final class Known {
     private static final String NOT_THERE =
             "order among those who wait and hand-over at once, the server's watchdog, notice of a loss, deadlock detection";
@@ -13,11 +13,14 @@ final class Known {
     private static final Set<Backend> SAID = ConcurrentHashMap.newKeySet();
 
     final boolean module;
+    /** For how long this process may be silent, in ms; 0: for ever. */
+    final long patience;
     private volatile Backend backend;
 
     /** @param module whether it must be there */
-    Known(boolean module) {
+    Known(boolean module, long patience) {
         this.module = module;
+        this.patience = patience;
     }
 
     /** Null while it is not known. */

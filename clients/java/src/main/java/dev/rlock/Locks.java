@@ -29,6 +29,8 @@ import java.util.concurrent.TimeUnit;
 public final class Locks implements AutoCloseable {
     static final String VERSION = "0.9.0";
 
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+
     private final Own own;
     private final ScheduledThreadPoolExecutor timer;
     private final Router router;
@@ -44,14 +46,15 @@ public final class Locks implements AutoCloseable {
         Own of(long timeout, Known known);
     }
 
-    private Locks(Duration timeout, Backend least, Owning own, Routing routing) {
+    private Locks(Duration timeout, Backend least, Duration patience, Owning own, Routing routing) {
         Room.take();
         // Begun here, and not by the first call, which may come deep in a recursion.
         Owner.fresh();
         Calls.areVirtual();
         CallbackExecutor.POOL.start();
         this.timeout = Millis.of(timeout, "timeout");
-        this.own = own.of(this.timeout, new Known(least == Backend.MODULE));
+        long silent = patience == null ? 0 : Millis.of(patience, "patience");
+        this.own = own.of(this.timeout, new Known(least == Backend.MODULE, silent));
         timer = new ScheduledThreadPoolExecutor(1, run -> CallbackExecutor.daemon("rlock", run));
         timer.setRemoveOnCancelPolicy(true);
         timer.setKeepAliveTime(1, TimeUnit.MINUTES);
@@ -99,9 +102,33 @@ public final class Locks implements AutoCloseable {
      * @return the locks
      */
     public static Locks over(RedisClient client, Duration timeout, Backend least) {
+        return over(client, timeout, least, PATIENCE);
+    }
+
+    /**
+     * Locks of one server, with a patience of one's own.
+     *
+     * @param client whose address, TLS and credentials these locks take, and nothing else: not its
+     *     time-outs, and not its threads. It stays the caller's, to be shut down after they are closed
+     * @param timeout for how long to connect, and for how long a request that does not wait asks again
+     *     while there is no connection
+     * @param least {@link Backend#MODULE}: every request is refused by a server without the module.
+     *     The others: any backend will do
+     * @param patience for how long this process may be silent, 30 s otherwise: if it is stopped for longer, or has
+     *     vanished while its connection stands, it loses what the server renews and somebody waits for, with the reason
+     *     {@code silent}. While it has a hold with a longer lease it is that lease. Null: it may be silent for
+     *     ever
+     * @return the locks
+     */
+    public static Locks over(RedisClient client, Duration timeout, Backend least, Duration patience) {
         Objects.requireNonNull(client);
         Objects.requireNonNull(least);
-        return new Locks(timeout, least, (millis, known) -> Own.of(client, millis, known), (own, timer, millis) -> new OneServer(own.connector(), timer, millis));
+        return new Locks(
+                timeout,
+                least,
+                patience,
+                (millis, known) -> Own.of(client, millis, known),
+                (own, timer, millis) -> new OneServer(own.connector(), timer, millis));
     }
 
     /**
@@ -140,9 +167,26 @@ public final class Locks implements AutoCloseable {
      * @return the locks
      */
     public static Locks over(RedisClusterClient client, Duration timeout, Backend least) {
+        return over(client, timeout, least, PATIENCE);
+    }
+
+    /**
+     * Locks of a cluster, with a patience of one's own.
+     *
+     * @param client whose addresses, TLS and credentials these locks take, and nothing else: not its
+     *     time-outs, and not its threads. It stays the caller's, to be shut down after they are closed
+     * @param timeout for how long to connect, and for how long a request that does not wait asks again
+     *     while there is no connection
+     * @param least {@link Backend#MODULE}: every request is refused by a server without the module.
+     *     The others: any backend will do
+     * @param patience for how long this process may be silent, 30 s otherwise, as with
+     *     {@linkplain #over(RedisClient, Duration, Backend, Duration) one server}
+     * @return the locks
+     */
+    public static Locks over(RedisClusterClient client, Duration timeout, Backend least, Duration patience) {
         Objects.requireNonNull(client);
         Objects.requireNonNull(least);
-        return new Locks(timeout, least, (millis, known) -> Own.of(client, millis, known), Cluster::new);
+        return new Locks(timeout, least, patience, (millis, known) -> Own.of(client, millis, known), Cluster::new);
     }
 
     /**

@@ -26,8 +26,9 @@ public final class LostException extends RlockException {
 
     /**
      * How it was lost: {@code expired}, {@code forced}, {@code deleted}, {@code evicted},
-     * {@code flushed}, {@code overwritten}, {@code demoted}, {@code moved}, {@code rebound} or
-     * {@code released} as the server says; {@code connection} when the connection broke or proved
+     * {@code flushed}, {@code overwritten}, {@code demoted}, {@code moved}, {@code silent}, {@code rebound} or
+     * {@code released} as the server says ({@code silent}: this process was not heard of for its patience,
+     * and somebody waited); {@code connection} when the connection broke or proved
      * dead; {@code max} when the time of {@link Request#max} was over; {@code lease} when a lease
      * that was not renewed was over; {@code closed} when the {@link Locks} were closed. A server without
      * the module says nothing: there a renewal finds that it is gone, {@code deleted}, or

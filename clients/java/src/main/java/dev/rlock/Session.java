@@ -24,6 +24,8 @@ final class Session {
     /** What the server notifies of, by tag: on the present connection. */
     private final Map<Long, Ticket> table = new LinkedHashMap<>();
     private final Heartbeat heartbeat;
+    /** For how long this process may be silent, in ms; 0: the server is not told. */
+    private final long patience;
     private Wire wire;
     /** Null while there is none: in a cluster its slot can move. */
     private String channel;
@@ -42,6 +44,7 @@ final class Session {
         lock = router.lock();
         dialler = new Dialler(connector, this, timer, timeout);
         heartbeat = new Heartbeat(timer, this::tick);
+        patience = connector.known.patience;
         acks = new Acks(connector, timer, timeout);
         requests = new Requests(this, timeout);
         holds = new Holds(this, timeout);
@@ -82,6 +85,9 @@ final class Session {
             }
             channel = opened.channel();
             heartbeat.start(opened.opened);
+            if (tellsPatience()) {
+                beat(); // before any hold
+            }
             settled = opened; // pending commands are all that a closed one sends
             pending.sayAll();
             requests.sendAll();
@@ -172,7 +178,7 @@ final class Session {
                 return;
             }
             try {
-                ping();
+                beat();
                 pending.sayAgain();
                 requests.cancelAgain();
             } finally { // an error of the machine's, such as too little memory, is not the last beat
@@ -181,17 +187,36 @@ final class Session {
         }
     }
 
-    private void ping() {
+    /** What is answered shows that the server lives, and HEARTBEAT that this process does. */
+    private void beat() {
         long sent = System.nanoTime();
         Wire asked = wire;
-        asked.call(Wire.Command.of("PING")).whenComplete((pong, error) -> {
+        boolean tells = tellsPatience();
+        var command = tells ? Wire.Command.of("RLOCK.HEARTBEAT", patienceNow()) : Wire.Command.of("PING");
+        asked.call(command).whenComplete((ok, error) -> {
             synchronized (lock) {
+                String refusal = Reply.refusal(error);
+                if (tells && refusal != null && Finding.mayNot(refusal)) {
+                    asked.hearsNoPatience();
+                }
                 // An error of the server's (BUSY, NOPERM) is an answer too.
-                if (wire == asked && (error == null || Reply.refusal(error) != null)) {
+                if (wire == asked && (error == null || refusal != null)) {
                     heartbeat.proven(sent);
                 }
             }
         });
+    }
+
+    private boolean tellsPatience() {
+        return patience != 0 && wire.hearsPatience();
+    }
+
+    /** At least the longest lease that the server renews. */
+    private long patienceNow() {
+        return table.values().stream()
+                .filter(ticket -> ticket instanceof Holding && ticket.byServer())
+                .mapToLong(Ticket::counted)
+                .reduce(patience, Math::max);
     }
 
     // --- what is notified by tag
@@ -205,7 +230,7 @@ final class Session {
 
     void count(long lease) {
         if (heartbeat.add(lease)) {
-            ping();
+            beat();
         }
     }
 

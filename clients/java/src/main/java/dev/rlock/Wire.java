@@ -26,6 +26,8 @@ final class Wire {
     /** On which the server notifies of its waits and holds. */
     private volatile String channel;
     private volatile Speech speech;
+    /** It does not know HEARTBEAT, or does not let us say it; under its session's lock. */
+    private boolean deaf;
 
     /** @param onBreak called once, by any thread */
     Wire(StatefulRedisConnection<String, String> connection, Consumer<Wire> onBreak) {
@@ -129,6 +131,15 @@ final class Wire {
     /** Null: the server has the module. */
     Plain plain() {
         return speech instanceof Plain plain ? plain : null;
+    }
+
+    /** Whether the server can be told how long this process may be silent, as far as is known. */
+    boolean hearsPatience() {
+        return plain() == null && !deaf;
+    }
+
+    void hearsNoPatience() {
+        deaf = true;
     }
 
     /** Speaks as another connection to the same server does. */

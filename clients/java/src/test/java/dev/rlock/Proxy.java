@@ -10,8 +10,9 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.Collectors;
 
-/** Between a client and a server: closes connections, and keeps what the server says. */
+/** Between a client and a server: closes connections, keeps back what the server says, and tells what the client says. */
 final class Proxy implements AutoCloseable {
     final int port;
     private final ServerSocket listener;
@@ -23,6 +24,10 @@ final class Proxy implements AutoCloseable {
     private volatile boolean serverHears;
     /** Clients that get no more replies. */
     private final List<Socket> deaf = new CopyOnWriteArrayList<>();
+    /** All that clients have said. */
+    private final StringBuffer asked = new StringBuffer();
+    /** A command that the server does not know, and the one in its place. */
+    private volatile String[] unknown = {"", ""};
     private boolean holding;
     /** When the client says this word the server gets it, and nothing goes to the clients from then on. */
     private String holdAt;
@@ -63,7 +68,11 @@ final class Proxy implements AutoCloseable {
     }
 
     private void requests(Socket from, Socket to) {
-        pump(from, to, (text, out, bytes, many) -> {
+        pump(from, to, (said, out, read, size) -> {
+            String text = said.replace(unknown[0], unknown[1]);
+            byte[] bytes = text.getBytes(StandardCharsets.ISO_8859_1);
+            int many = bytes.length;
+            asked.append(text);
             synchronized (this) {
                 if (holdAt != null && text.contains(holdAt)) {
                     holding = true;
@@ -118,6 +127,18 @@ final class Proxy implements AutoCloseable {
     void cutAt(String word, boolean serverHears) {
         this.serverHears = serverHears;
         cutAt = word;
+    }
+
+    /** As if the server did not know it. */
+    void unknown(String word, String other) {
+        unknown = new String[] {word, other};
+    }
+
+    /** All that clients have said, a word a line. */
+    String asked() {
+        return asked.toString().lines()
+                .filter(word -> !word.startsWith("*") && !word.startsWith("$"))
+                .collect(Collectors.joining("\n", "\n", "\n"));
     }
 
     boolean hasCut() {
