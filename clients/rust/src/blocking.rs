@@ -84,6 +84,14 @@ impl Locks {
         Self(self.0.require_module())
     }
 
+    /// See [`Locks::patience`](crate::Locks::patience).
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if it is 0.
+    pub fn patience(self, patience: impl Into<Option<Duration>>) -> Result<Self, Error> {
+        self.0.patience(patience).map(Self)
+    }
+
     /// What the server has: see [`Locks::backend`](crate::Locks::backend).
     pub fn backend(&self) -> Option<Backend> {
         self.0.backend()

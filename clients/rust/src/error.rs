@@ -125,6 +125,11 @@ impl Error {
         self.says("unknown command") || self.says("unknown subcommand") || self.says(NO_MODULE)
     }
 
+    /// Whether the server does not let this user say the command.
+    pub(crate) fn is_denied(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if code == "NOPERM")
+    }
+
     /// Whether the server has no library, or not any more: nothing was done.
     #[doc(hidden)]
     pub fn is_unknown_function(&self) -> bool {
@@ -270,6 +275,8 @@ reasons! {
     Demoted "demoted",
     /// Its slot moved to another node.
     Moved "moved",
+    /// This process was not heard of for its [patience](crate::Locks::patience), and somebody waited.
+    Silent "silent",
     /// Its owner asked for it by another connection.
     Rebound "rebound",
     /// Its owner released it by another connection.

@@ -147,7 +147,7 @@ impl Finding {
 
 /// Whether the server does not know a command, or does not let this user say it.
 fn may_not(error: &Error) -> bool {
-    matches!(error, Error::Refused { code, .. } if code == "NOPERM") || error.is_unknown_command()
+    error.is_denied() || error.is_unknown_command()
 }
 
 const NO_RIGHT: &str = "the server has no rlock module, and this user may not FUNCTION LOAD or \

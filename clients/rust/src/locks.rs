@@ -11,6 +11,7 @@ use crate::backend::Backend;
 use crate::clock::at_most_far;
 use crate::error::Error;
 use crate::job::Job;
+use crate::request::PATIENCE;
 use crate::session::{Options, Session};
 use crate::slots::slot;
 
@@ -95,6 +96,7 @@ impl Locks {
             needs_module: false,
             asks_again: Duration::from_secs(60),
             timeout: at_most_far(timeout),
+            patience: Some(PATIENCE),
         };
         Self::with(clients, options)
     }
@@ -124,6 +126,35 @@ impl Locks {
         let mut options = self.shared.options;
         options.needs_module = true;
         Self::with(self.shared.clients.clone(), options)
+    }
+
+    /// The same locks, for a process that may be silent for so long (30 s): one that is stopped for
+    /// longer, or has vanished while its connection stands, loses what somebody waits for, with
+    /// [`Reason::Silent`](crate::Reason::Silent). While it has a hold with a longer lease it is that lease. `None`: it may
+    /// be silent for ever. Say it before the first request.
+    ///
+    /// It is about holds that the server renews, at a server that has the module. rlock's own threads say that the
+    /// process lives: a task or runtime that is blocked is not silent.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use rlock_client::Locks;
+    /// # fn example() -> Result<(), rlock_client::Error> {
+    /// let locks = Locks::open("redis://127.0.0.1/")?.patience(Duration::from_secs(60))?;
+    /// let for_ever = Locks::open("redis://127.0.0.1/")?.patience(None)?;
+    /// # drop((locks, for_ever)); Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if it is 0.
+    pub fn patience(self, patience: impl Into<Option<Duration>>) -> Result<Self, Error> {
+        let patience = patience.into();
+        if patience.is_some_and(|patience| patience.is_zero()) {
+            return Err(Error::Argument("patience is longer than 0, or None".into()));
+        }
+        let mut options = self.shared.options;
+        options.patience = patience.map(at_most_far);
+        Ok(Self::with(self.shared.clients.clone(), options))
     }
 
     /// For tests: how often a server without the module is asked whether it has come.

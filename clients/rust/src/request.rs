@@ -12,6 +12,8 @@ use crate::library::{ALL, QUEUE, Speech};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Plain,

@@ -14,7 +14,6 @@ use tokio::time::sleep;
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
 use crate::hold::State;
-use crate::request::LEASE;
 
 use super::cluster::Cluster;
 use super::direct::Sent;
@@ -55,7 +54,8 @@ pub(super) enum What {
     PendingCommand {
         id: u64,
     },
-    Ping {
+    /// HEARTBEAT, or PING.
+    Beat {
         sent: Time,
     },
     /// Of a hold with watchdog that this session keeps.
@@ -235,32 +235,15 @@ impl Actor {
         if node.link.is_some() {
             if node.dead_at() <= now {
                 self.disconnected(number, "the server did not answer for a lease");
-            } else if node.next_ping <= now {
+            } else if node.next_beat <= now {
                 self.beat(number, now);
+                self.send_all_pending();
             }
             self.look_after_lines(number, now);
         }
         let node = &self.nodes[number];
         if node.wants_connection() && node.connect_at <= now {
             self.connect(number);
-        }
-    }
-
-    fn beat(&mut self, number: usize, now: Time) {
-        let its = self.entries.values().filter(|entry| entry.node == number);
-        let shortest = its.map(Entry::lease).min().unwrap_or(LEASE);
-        self.nodes[number].beaten(shortest, now);
-        let node = &self.nodes[number];
-        if let Some(link) = &node.link {
-            let sent = link.send(number, What::Ping { sent: now }, redis::cmd("PING"));
-            self.follow(sent);
-        }
-        self.send_all_pending();
-    }
-
-    pub fn beat_for(&mut self, node: usize, lease: Duration) {
-        if let Some(node) = self.nodes.get_mut(node) {
-            node.beat_for(lease);
         }
     }
 

@@ -31,6 +31,8 @@ pub(super) struct Link {
     pub channel: String,
     pub speech: Speech,
     pub lines: Lines,
+    /// The server can be told how long this process may be silent, as far as is known.
+    pub hears_patience: bool,
     /// Before the first proof of it was asked for.
     pub since: Time,
     connection: MultiplexedConnection,
@@ -120,6 +122,7 @@ impl Link {
         Ok(Self {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             channel,
+            hears_patience: speech.has_module(),
             speech,
             lines,
             since,

@@ -254,6 +254,8 @@ impl Actor {
         };
         let mut asked: Vec<_> = self.entries.iter().filter_map(asked).collect();
         asked.sort_unstable();
+        // Before any hold: the server is to know how long this process may be silent.
+        self.beat(number, clock::now());
         asked.iter().for_each(|&(_, id)| self.stand_again(id));
         self.send_all_pending();
         for id in self.entries_at(number) {

@@ -13,6 +13,7 @@ mod acks;
 mod actor;
 mod apart;
 mod asks;
+mod beat;
 mod cluster;
 mod direct;
 mod entry;
@@ -64,6 +65,8 @@ pub(crate) struct Options {
     /// How often it is asked whether the module has come.
     pub asks_again: Duration,
     pub timeout: Duration,
+    /// For how long this process may be silent, which the server is told. None: it is not told.
+    pub patience: Option<Duration>,
 }
 
 /// What the program's side and the session's task both have.

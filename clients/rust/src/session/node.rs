@@ -42,13 +42,13 @@ pub(super) struct Node {
     /// Connections in a row that were good for nothing.
     pub failures: u32,
     pub last_error: String,
-    /// When a PING was sent that was answered.
+    /// When a heartbeat was sent that was answered.
     pub proof: Time,
     shortest: Duration,
     shortest_since: Time,
     /// Before that it is not given up: this process was paused.
     read_until: Time,
-    pub next_ping: Time,
+    pub next_beat: Time,
     /// The next connection is made to speak to it in another way: it is there.
     pub is_anew: bool,
     /// What it has, as far as is known.
@@ -72,7 +72,7 @@ impl Node {
             shortest: LEASE,
             shortest_since: Time::ZERO,
             read_until: Time::ZERO,
-            next_ping: Time::ZERO,
+            next_beat: Time::ZERO,
             is_anew: false,
             backend: None,
             ask_at: Time::MAX,
@@ -96,7 +96,7 @@ impl Node {
     /// When something has to be done with it.
     pub fn wake(&self) -> Option<Time> {
         if let Some(link) = &self.link {
-            let own = self.next_ping.min(self.dead_at()).min(self.ask_at);
+            let own = self.next_beat.min(self.dead_at()).min(self.ask_at);
             Some(link.lines.wake().map_or(own, |lines| lines.min(own)))
         } else {
             self.wants_connection().then_some(self.connect_at)
@@ -109,7 +109,7 @@ impl Node {
         dead_at.max(self.read_until)
     }
 
-    /// After so long the PING that is sent now is to be answered first.
+    /// After so long the heartbeat that is sent now is to be answered first.
     pub fn stood_still(&mut self, late: Duration, now: Time) {
         let third = self.shortest / 3;
         if late > third {
@@ -117,10 +117,10 @@ impl Node {
         }
     }
 
-    /// A PING is sent now; so long is the shortest lease.
+    /// A heartbeat is sent now; so long is the shortest lease.
     pub fn beaten(&mut self, shortest: Duration, now: Time) {
         self.shortest = shortest;
-        self.next_ping = now + self.shortest / 3;
+        self.next_beat = now + self.shortest / 3;
     }
 
     /// The heartbeat is as fast as the shortest lease needs.
@@ -129,14 +129,14 @@ impl Node {
             let now = clock::now();
             self.shortest = lease;
             self.shortest_since = now;
-            self.next_ping = self.next_ping.min(now);
+            self.next_beat = self.next_beat.min(now);
         }
     }
 
     /// A connection is there, proved since then.
     pub fn start_beat(&mut self, since: Time) {
         self.proof = since;
-        self.next_ping = since;
+        self.next_beat = since;
     }
 
     pub fn poll_next(&mut self, number: usize, context: &mut Context<'_>) -> Poll<Event> {

@@ -21,7 +21,10 @@ impl Actor {
         let link = self.nodes.get(way.node).and_then(|node| node.link.as_ref());
         let link = link.filter(|link| link.number == way.link);
         let reply = finding::reply(reply);
-        let is_gone = matches!((link, &reply), (Some(link), Err(error)) if is_gone(link, error));
+        // A server may not know HEARTBEAT, or not let this user say it.
+        let is_beat = matches!(what, What::Beat { .. });
+        let is_gone =
+            !is_beat && matches!((link, &reply), (Some(link), Err(error)) if is_gone(link, error));
         let failed = match (link, &reply) {
             (None, _) => Some("the connection was closed".into()),
             (Some(link), _) if link.is_broken() => Some("the slot of the channel has moved".into()),
@@ -69,10 +72,7 @@ impl Actor {
             What::Keep { id, lease, sent } => self.kept(id, lease, sent, of_hold(reply)),
             What::Release { id } => self.release_replied(id, of_hold(reply)),
             What::PendingCommand { id } => self.pending_answered(id, reply.err()),
-            What::Ping { sent } => {
-                let node = &mut self.nodes[way.node];
-                node.proof = node.proof.max(sent);
-            }
+            What::Beat { sent } => self.beat_answered(way.node, sent, reply.err()),
             What::Subscribe { channel } => {
                 if let Err(error) = reply {
                     self.not_heard(way.node, &channel, &error);

@@ -17,6 +17,7 @@ mod proxy;
 mod quorum;
 mod runtimes;
 mod server;
+mod silent;
 #[cfg(feature = "tls-rustls")]
 mod tls;
 mod waits;

@@ -1,4 +1,4 @@
-//! A proxy that can cut, freeze and lose replies.
+//! A proxy that can cut, freeze and lose replies, and keeps what the clients say.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -12,6 +12,9 @@ struct Rules {
     /// The server carries out the next request with this word; its reply is lost with the
     /// connection.
     cut: Arc<Mutex<Option<&'static str>>>,
+    /// In all requests, the one in the place of the other.
+    renamed: Arc<Mutex<Option<(&'static str, &'static str)>>>,
+    asked: Arc<Mutex<String>>,
 }
 
 pub struct Proxy {
@@ -49,6 +52,20 @@ impl Proxy {
         *self.rules.cut.lock().unwrap() = Some(word);
     }
 
+    /// As if the server did not know this command.
+    pub fn unknown(&self, word: &'static str, other: &'static str) {
+        *self.rules.renamed.lock().unwrap() = Some((word, other));
+    }
+
+    /// All that clients have said, a word a line.
+    pub fn asked(&self) -> String {
+        let asked = self.rules.asked.lock().unwrap();
+        let words = asked
+            .split("\r\n")
+            .filter(|word| !word.starts_with(['*', '$']));
+        words.collect::<Vec<_>>().join("\n")
+    }
+
     pub fn close(&self) {
         self.closes.send_modify(|closes| *closes += 1);
     }
@@ -76,9 +93,14 @@ async fn serve(
         tokio::select! {
             read = client.read(&mut asked) => {
                 let Ok(length @ 1..) = read else { return };
-                if server.write_all(&asked[..length]).await.is_err() { return }
+                let mut text = String::from_utf8_lossy(&asked[..length]).into_owned();
+                let renamed = *rules.renamed.lock().unwrap();
+                if let Some((word, other)) = renamed {
+                    text = text.replace(word, other);
+                }
+                rules.asked.lock().unwrap().push_str(&text);
+                if server.write_all(text.as_bytes()).await.is_err() { return }
                 let mut cut = rules.cut.lock().unwrap();
-                let text = String::from_utf8_lossy(&asked[..length]);
                 if cut.is_some_and(|word| text.contains(word)) {
                     *cut = None;
                     losing = true;

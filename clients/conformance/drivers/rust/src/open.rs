@@ -4,7 +4,7 @@ use redis::{Client, TlsCertificates};
 use rlock_client::Locks;
 use serde_json::{Value, json};
 
-use crate::world::{Answer, World, argument, duration, text};
+use crate::world::{Answer, World, argument, duration, failed, text};
 
 impl World {
     pub fn open(&self, request: &Value) -> Answer {
@@ -22,6 +22,16 @@ impl World {
         let locks = match duration(request, "ask_again_ms") {
             Some(time) => locks.ask_again_every(time),
             None => locks,
+        };
+        let locks = match request.get("patience") {
+            None => locks,
+            Some(patience) => {
+                let time = duration(request, "patience");
+                if time.is_none() && !patience.is_null() {
+                    return Err(argument("patience is a number of ms, or null"));
+                }
+                locks.patience(time).map_err(failed)?
+            }
         };
         self.names().locks.insert(text(request, "locks"), locks);
         Ok(json!({}))
