@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple, Optional, Union
 
-from ._beat import counted
+from ._beat import Counted, counted
 from ._resp import Word
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ NAME = f"rlock-python-{VERSION}"
 HOST = socket.gethostname()
 LONGEST = 2**53 - 1  # ms: the most that the server takes
 MOST_BYTES = 2**19  # of all keys of a request: a server may be set to close a connection that sends 1 MB
-PATIENCE = 1e9  # s: the most that a socket waits, with room to add
+MOST_TIME = 1e9  # s: the most that a socket waits, with room to add
 
 
 class Options(TypedDict, total=False):
@@ -100,7 +100,7 @@ class Ask(NamedTuple):
     def renew(self, owner: str, lease: int) -> tuple[Word, ...]:
         return (*self._named("RENEW", owner, lease), *self.mode)
 
-    def counted(self, lease: int | None = None) -> int:
+    def counted(self, lease: int | None = None) -> Counted:
         """What it is for the heartbeat, with another lease if one is given."""
         return counted(lease or self.lease, self.watchdog)
 
@@ -201,11 +201,15 @@ def seconds(
 
 
 def socket_time(value: Duration, what: str) -> float:
-    return seconds(value, what, most=PATIENCE)
+    return seconds(value, what, most=MOST_TIME)
 
 
 def lease_ms(value: Duration) -> int:
     return ms_up(seconds(value, "lease"))
+
+
+def patience_ms(value: Duration | None) -> int | None:
+    return None if value is None else ms_up(seconds(value, "patience"))
 
 
 def ms_up(value: float) -> int:

@@ -19,6 +19,7 @@ LESS: list[Backend] = ["module", "functions", "script"]  # each can do less than
 Words = tuple[Word, ...]
 Search = Generator[Words, Any, Union[Backend, Failure]]
 
+HEARTBEAT = "RLOCK.HEARTBEAT"  # has no counterpart in the library, nor in older modules
 PROBE = ("COMMAND", "INFO", "RLOCK.ACQUIRE")
 ONE_NODE = "this server is a node of a cluster: give Locks a RedisCluster"
 NO_SHARDS = "a cluster needs Redis 7.0 or newer, or Valkey: this server has no sharded pub/sub"
@@ -151,7 +152,8 @@ def is_gone(reply: Failure) -> bool:
 
 
 def is_ours(words: Words) -> bool:
-    return len(words) > 1 and str(words[0]).startswith("RLOCK.")
+    """The library has it too."""
+    return len(words) > 1 and str(words[0]).startswith("RLOCK.") and words[0] != HEARTBEAT
 
 
 def unknown_command(reply: Failure) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from ._acks import WHO, run_id
 from ._ask import fresh_owner
 from ._backend import ONE_NODE, Backend
+from ._beat import PATIENCE
 from ._holds import Holds
 from ._kept import ELSEWHERE
 from ._lines import Lines
@@ -30,9 +31,13 @@ class Core(Holds):
     waits_for_start = True
 
     def __init__(
-        self, timeout: float, place: Callable[[], str | None] | None = None, need: Backend | None = None
+        self,
+        timeout: float,
+        place: Callable[[], str | None] | None = None,
+        need: Backend | None = None,
+        patience: int | None = PATIENCE,
     ) -> None:
-        super().__init__(timeout, place, need)
+        super().__init__(timeout, place, need, patience)
         self.lines = Lines(self)
         self.requests: dict[Request, None] = {}
         self.unsure: list[Request] = []  # granted, and waiting for acks

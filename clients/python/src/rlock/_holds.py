@@ -10,6 +10,7 @@ from typing import Any
 
 from ._ask import Ask, ms_up
 from ._backend import Backend
+from ._beat import PATIENCE
 from ._kept import ELSEWHERE, Kept
 from ._protocol import BROKEN
 from ._resp import Failure, Word
@@ -27,9 +28,13 @@ def counted_keys(reply: Any) -> float:
 
 class Holds(Kept):
     def __init__(
-        self, timeout: float, place: Callable[[], str | None] | None = None, need: Backend | None = None
+        self,
+        timeout: float,
+        place: Callable[[], str | None] | None = None,
+        need: Backend | None = None,
+        patience: int | None = PATIENCE,
     ) -> None:
-        super().__init__(timeout, place, need)
+        super().__init__(timeout, place, need, patience)
         self.moved: list[Request | Call | Held] = []  # for whoever has their slot now
         self.on_moved: Callable[[], object] = list
         self.holds: dict[Held, None] = {}

@@ -70,7 +70,8 @@ class Kept(Protocol):
 
         call = Call(held.request.ask.renew(held.request.owner, lease), answered, until=held.deadline)
         if self.ready:
-            self.beat.asked(now)
+            if not self.beats:  # a renewal shows that the server is there, but not that we are
+                self.beat.asked(now)
             self.send(call, now)
         elif self.failing:  # perhaps another node has its slot now
             self._followed(held, call, Failure("MOVED", ""))

@@ -14,8 +14,21 @@ from functools import partial
 from typing import Any
 
 from ._ask import NAME, fresh_channel
-from ._backend import PROBE, Backend, Search, Words, is_gone, is_ours, of_channel, plain_failure, said, search
-from ._beat import Beat
+from ._backend import (
+    HEARTBEAT,
+    PROBE,
+    Backend,
+    Search,
+    Words,
+    is_gone,
+    is_ours,
+    of_channel,
+    plain_failure,
+    said,
+    search,
+    unknown_command,
+)
+from ._beat import PATIENCE, Beat
 from ._clock import Timers
 from ._resp import Failure, Parser, Push, encode
 from ._states import Call, Pending
@@ -34,7 +47,11 @@ SETNAME = ("CLIENT", "SETNAME", NAME)  # so that CLIENT LIST says what it is
 
 class Protocol:
     def __init__(
-        self, timeout: float, place: Callable[[], str | None] | None = None, need: Backend | None = None
+        self,
+        timeout: float,
+        place: Callable[[], str | None] | None = None,
+        need: Backend | None = None,
+        patience: int | None = PATIENCE,
     ) -> None:
         self.timeout = timeout
         self.place = place  # in a cluster: a hash tag in a slot of this node, for the channel
@@ -47,7 +64,9 @@ class Protocol:
         self.out = bytearray()
         self.calls: deque[Callable[[], object]] = deque()
         self.timers = Timers()
-        self.beat = Beat()
+        self.patient = patience is not None  # the server is to know for how long we may be silent
+        self.beats = False  # it takes that, on this connection
+        self.beat = Beat(patience or 0)
         self.connecting = False
         self.connected = False
         self.ready = False  # subscribed too
@@ -111,7 +130,7 @@ class Protocol:
     def ended(self, now: float, why: str) -> None:
         """The connection is closed, or there was none. What an exception has left of it is
         done when it is called again."""
-        self.connecting = self.connected = self.ready = self.homeless = False
+        self.connecting = self.connected = self.ready = self.homeless = self.beats = False
         waiting, self.waiting, self.backend, self._search = deque(self.waiting or ()), None, None, None
         self.trouble = self.drop or why
         self.drop = None
@@ -144,9 +163,8 @@ class Protocol:
             return
         if now >= self._dead_at():
             self.drop = "the server does not answer"
-        elif self.ready and now >= self.beat.ask_at():
-            self.beat.asked(now)
-            self._say(Call(("PING",), self._ponged), now)
+        elif (self.ready or self.beats) and now >= self.beat.ask_at():
+            self._show_life(now)
         if self.ready and now >= self._find_at:
             self._find_at = now + FIND
             self._say(Call(PROBE, self._looked), now)
@@ -180,8 +198,10 @@ class Protocol:
         due = self.timers.next()
         if self.connected:
             due = min(due, self._dead_at())
+            if self.ready or self.beats:
+                due = min(due, self.beat.ask_at())
             if self.ready:
-                due = min(due, self.beat.ask_at(), self._find_at)
+                due = min(due, self._find_at)
             if self.refused:
                 due = min(due, self._again_at)
         elif self.busy and not self.connecting:
@@ -239,6 +259,22 @@ class Protocol:
         dead = self.beat.dead_at()
         return max(self._spared, dead if self.ready else min(dead, self._began + self.timeout))
 
+    def _show_life(self, now: float) -> None:
+        """Ours to the server; its answer shows the server's."""
+        self.beat.asked(now)
+        if self.beats:
+            self._say(Call((HEARTBEAT, self.beat.patience()), self._beaten), now)
+        else:
+            self._say(Call(("PING",), self._ponged), now)
+
+    def _beaten(self, reply: Any, now: float) -> None:
+        if self.beats and isinstance(reply, Failure) and (reply.code == "NOPERM" or unknown_command(reply)):
+            self.beats = False  # an older module, or a user who may not
+            self.beat.unsaid()
+            self._show_life(now)
+        else:
+            self._ponged(reply, now)
+
     def _ponged(self, reply: Any, now: float) -> None:
         if reply is not BROKEN and not isinstance(reply, Failure):
             self.worked()
@@ -295,6 +331,10 @@ class Protocol:
         self._find_at = math.inf if backend == "module" else now + FIND
         if backend != was:
             self.calls.append(self.on_backend)
+            self.beat.unsaid()
+            self.beats = self.patient and backend == "module"
+            if self.beats:  # before anything is held
+                self._show_life(now)
         if waiting is None:
             self._get_ready(now)
         elif backend == was:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Union
 
 from ._backend import Backend
+from ._beat import PATIENCE
 from ._connect import refusal
 from ._core import Core
 from ._slots import NODE_WAIT, key_in, node_of, tag_at
@@ -16,11 +17,18 @@ from .errors import ConnectionError, Error, Refused
 class Router:
     """One server, one session."""
 
-    def __init__(self, make: Callable[[], Any] | None, timeout: float, need: Backend | None, loop: Any) -> None:
-        self._loop, self._timeout, self._need = loop, timeout, need
+    def __init__(
+        self,
+        make: Callable[[], Any] | None,
+        timeout: float,
+        need: Backend | None,
+        loop: Any,
+        patience: int | None = PATIENCE,
+    ) -> None:
+        self._loop, self._timeout, self._need, self._patience = loop, timeout, need, patience
         self._closed = False
         if make:
-            self._core = loop.session(make, Core(timeout, None, need)).core
+            self._core = loop.session(make, Core(timeout, None, need, patience)).core
 
     def ask(self, request: Request, at: float) -> None:
         if request.finished:
@@ -48,9 +56,15 @@ class ClusterRouter(Router):
     """A session for each node. What has to go to another one waits here for the slots to be read."""
 
     def __init__(
-        self, client: Any, read: Callable[[], Any], timeout: float, need: Backend | None, loop: Any
+        self,
+        client: Any,
+        read: Callable[[], Any],
+        timeout: float,
+        need: Backend | None,
+        loop: Any,
+        patience: int | None = PATIENCE,
     ) -> None:
-        super().__init__(None, timeout, need, loop)
+        super().__init__(None, timeout, need, loop, patience)
         self._client, self._read = client, read
         self._cores: dict[str, Core] = {}
         self._nowhere: list[tuple[Request | Call, float]] = []  # since when
@@ -77,7 +91,7 @@ class ClusterRouter(Router):
     def _at(self, node: Any) -> Core:
         core = self._cores.get(node.name)
         if core is None:
-            core = Core(self._timeout, lambda: tag_at(self._client, node.name), self._need)
+            core = Core(self._timeout, lambda: tag_at(self._client, node.name), self._need, self._patience)
             core.on_moved = self._wanted
             self._cores[node.name] = core
             self._loop.session(self._loop.maker_at(self._client, node, self._timeout), core)

@@ -45,7 +45,7 @@ class NotAcquired(Error):
 class Lost(Error):
     """The hold was lost: its owner was not alone for all that time.
 
-    `reason` is one of the server's (`forced`, `deleted`, `expired`, ...) or `connection`,
+    `reason` is one of the server's (`forced`, `deleted`, `expired`, `silent`, ...) or `connection`,
     `max`, `fork`, `closed`, `lease`.
     """
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union
 
 import redis.asyncio
 
-from .._ask import Ask, Duration, Keys, Options, ask, socket_time
+from .._ask import Ask, Duration, Keys, Options, ask, patience_ms, socket_time
 from .._backend import Backend
 from .._connect import checked, maker, needed
 from .._loop import backend_of
@@ -81,14 +81,21 @@ class Locks(_Takes, Unique):
     timeout: how long to connect for, and to wait for an answer, in seconds or a `timedelta`.
     backend: "module": a server without the module is refused. Otherwise the locks are kept there by a function
         library or a script, which can do less.
+    patience: for how long the event loop may stand still before holds with watchdog that somebody waits
+        for are lost (`silent`); at least their longest lease. None: it may be so for ever. Only with the module.
     """
 
     def __init__(
-        self, client: Client, *, timeout: Duration = 5, backend: Literal["module"] | None = None
+        self,
+        client: Client,
+        *,
+        timeout: Duration = 5,
+        backend: Literal["module"] | None = None,
+        patience: Duration | None = 30,
     ) -> None:
         checked(client, (redis.asyncio.Redis, redis.asyncio.RedisCluster), "rlock.asyncio.Locks", "rlock.Locks")
         limit = socket_time(timeout, "timeout")
-        self._loops = Loops(_router(client, limit, needed(backend)), limit)
+        self._loops = Loops(_router(client, limit, needed(backend), patience_ms(patience)), limit)
         weakref.finalize(self, self._loops.abandon).atexit = False
 
     def _home(self) -> Locks:
@@ -163,10 +170,10 @@ class Loops:
             loop.post(partial(loop.router.close, Pending()))
 
 
-def _router(client: Any, timeout: float, need: Backend | None) -> Callable[[Loop], Router]:
+def _router(client: Any, timeout: float, need: Backend | None, patience: int | None) -> Callable[[Loop], Router]:
     if isinstance(client, redis.asyncio.RedisCluster):
-        return partial(ClusterRouter, client, partial(_read_slots, client), timeout, need)
-    return partial(Router, maker(client.connection_pool, timeout), timeout, need)
+        return partial(ClusterRouter, client, partial(_read_slots, client), timeout, need, patience=patience)
+    return partial(Router, maker(client.connection_pool, timeout), timeout, need, patience=patience)
 
 
 async def _read_slots(client: Any) -> None:
