@@ -104,6 +104,16 @@ def test_bad_times_to_connect(face, timeout):
         faced.Quorum([of_redis.Redis()], timeout=timeout)
 
 
+@pytest.mark.parametrize("face", [(rlock, redis), (rlock.asyncio, redis.asyncio)])
+@pytest.mark.parametrize("patience", [0, -1, timedelta(0), math.nan, math.inf, 1e300, True, "30"])
+def test_bad_patience(face, patience):
+    faced, of_redis = face
+    with pytest.raises((ValueError, TypeError), match="patience"):
+        faced.Locks(of_redis.Redis(), patience=patience)
+    for good in (0.001, 30, timedelta(seconds=5), None):
+        faced.Locks(of_redis.Redis(), patience=good)
+
+
 @pytest.mark.parametrize("error", [rlock.Refused("OOM", "no room"), rlock.Lost("forced", "k"), rlock.NotAcquired((b"k",), "o")])
 def test_errors_go_to_other_processes(error):
     """One that cannot be made again there breaks the program's pool of processes."""
@@ -122,24 +132,25 @@ def test_timers_that_were_cancelled_do_not_pile_up():
 
 
 def test_the_shortest_lease_sets_the_pace():
-    beat = _beat.Beat()
+    beat, nine, three = _beat.Beat(), _beat.Counted(9000, True), _beat.Counted(3000, True)
     beat.start(100)
     assert (beat.ask_at(), beat.dead_at()) == (110, 130)
-    beat.add(9000, 100)
+    beat.add(nine, 100)
     assert (beat.ask_at(), beat.dead_at()) == (103, 109)
     # A lease that begins when the proof is old does not end by it, and lengthens no other.
-    beat.add(3000, 107)
+    beat.add(three, 107)
     assert beat.dead_at() == 109
     beat.proved(107.5)
     assert beat.dead_at() == 110.5
-    beat.remove(3000)
+    beat.remove(three)
     assert beat.dead_at() == 116.5
-    beat.remove(9000)
+    beat.remove(nine)
     assert beat.dead_at() == 137.5
     # One that is shorter than any answer takes ends no other.
-    beat.add(9000, 108)
+    beat.add(nine, 108)
     beat.add(_beat.counted(1, True), 108)
     assert (beat.ask_at(), beat.dead_at()) == (100 + 0.1 / 3, 108.1)
     beat.remove(_beat.counted(1, True))
-    assert _beat.counted(1, False) == 5000 and _beat.counted(9000, True) == _beat.counted(9000, False) == 9000
+    assert _beat.counted(1, False).lease == 5000
+    assert _beat.counted(9000, True).lease == _beat.counted(9000, False).lease == 9000
     assert beat.dead_at() == 117
