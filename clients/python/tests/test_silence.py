@@ -233,7 +233,7 @@ def test_a_beat_stands_for_a_ping(own_server, face, key):
     locks.release(hold)
 
 
-NO_BEAT = {"module": "-rlock.heartbeat", "connection": "-@connection +ping +hello +client", "neither": "-rlock.heartbeat -ping"}
+NO_BEAT = {"no_beat": "-rlock.heartbeat", "neither": "-rlock.heartbeat -ping"}
 
 
 @pytest.mark.parametrize("rights", NO_BEAT)
