@@ -9,7 +9,7 @@ import rlock
 
 NEEDS = [
     "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "fork", "quorum", "notified",
-    "callback", "threads", "surrogates", "tight", "backend",
+    "callback", "threads", "surrogates", "tight", "backend", "patience",
 ]
 
 _saying = threading.Lock()
@@ -47,6 +47,8 @@ def locks_options(words):
     if "ask_again_ms" in words:
         rlock._protocol.FIND = words["ask_again_ms"] / 1000
     given = {"timeout": words["timeout"] / 1000} if "timeout" in words else {}
+    if "patience" in words:
+        given["patience"] = None if words["patience"] is None else words["patience"] / 1000
     return {**given, **({"backend": words["backend"]} if "backend" in words else {})}
 
 
