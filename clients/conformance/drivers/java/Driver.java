@@ -33,7 +33,7 @@ import java.util.concurrent.TimeoutException;
 final class Driver {
     private static final List<String> NEEDS = List.of(
             "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "notified",
-            "callback", "threads", "surrogates", "tight", "backend");
+            "callback", "threads", "surrogates", "tight", "backend", "patience");
 
     private final Map<String, Locks> locks = new ConcurrentHashMap<>();
     private final Map<String, Job> jobs = new ConcurrentHashMap<>();

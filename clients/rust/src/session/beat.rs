@@ -12,6 +12,9 @@ use crate::request::LEASE;
 use super::actor::{Actor, What};
 use super::entry::{Entry, Phase};
 
+/// A server looks some ten times a second who is silent.
+const LEAST_PATIENCE: Duration = Duration::from_millis(300);
+
 impl Actor {
     pub fn beat(&mut self, number: usize, now: Time) {
         let its = self.entries.values().filter(|entry| entry.node == number);
@@ -34,7 +37,10 @@ impl Actor {
         let link = self.nodes[number].link.as_ref();
         match self.options.patience {
             Some(least) if link.is_some_and(|link| link.hears_patience) => {
-                let patience = self.longest_watched_at(number).max(least);
+                let patience = self
+                    .longest_watched_at(number)
+                    .max(least)
+                    .max(LEAST_PATIENCE);
                 cmd("RLOCK.HEARTBEAT").arg(ms(patience)).clone()
             }
             _ => cmd("PING"),

@@ -65,7 +65,7 @@ impl World {
         match text(request, "do").as_str() {
             "hello" => Ok(json!({"client": "rust", "needs": [
                 "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "quorum",
-                "cluster", "callback", "threads", "backend",
+                "cluster", "callback", "threads", "backend", "patience",
             ]})),
             "open" => self.open(request).and(done),
             "backend" => self.backend(request),

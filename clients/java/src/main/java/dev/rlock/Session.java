@@ -12,6 +12,9 @@ import java.util.concurrent.ScheduledExecutorService;
  * is run by other threads, and so is what ends the connection.
  */
 final class Session {
+    /** A server looks some ten times a second who is silent. */
+    private static final long LEAST_PATIENCE = 300;
+
     /** In a cluster one for all nodes, so that a hold can go from one to another. */
     final Object lock;
     final Router router;
@@ -216,7 +219,7 @@ final class Session {
         return table.values().stream()
                 .filter(ticket -> ticket instanceof Holding && ticket.byServer())
                 .mapToLong(Ticket::counted)
-                .reduce(patience, Math::max);
+                .reduce(Math.max(patience, LEAST_PATIENCE), Math::max);
     }
 
     // --- what is notified by tag
