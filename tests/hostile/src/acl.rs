@@ -71,8 +71,18 @@ const USERS: [User; 8] = [
     User {
         rules: "+@all -rlock.force -rlock.limit -rlock.list ~ok:* resetchannels &u:*",
         commands: &[
-            "ACQUIRE", "RELEASE", "RENEW", "MACQUIRE", "MRELEASE", "MRENEW", "CANCEL", "INFO",
-            "WAITERS", "OWNER", "TOP",
+            "ACQUIRE",
+            "RELEASE",
+            "RENEW",
+            "MACQUIRE",
+            "MRELEASE",
+            "MRENEW",
+            "CANCEL",
+            "INFO",
+            "WAITERS",
+            "OWNER",
+            "TOP",
+            "HEARTBEAT",
         ],
         reads: &OF_OWN,
         writes: &OF_OWN,
@@ -301,7 +311,7 @@ fn against_the_rules(
 /// The keys that a request names; `None`: it is none that the server lets through.
 fn keys<'a>(command: &str, args: &'a Args) -> Option<Vec<&'a [u8]>> {
     match command {
-        "OWNER" | "TOP" | "LIST" => Some(Vec::new()),
+        "OWNER" | "TOP" | "LIST" | "HEARTBEAT" => Some(Vec::new()),
         "MACQUIRE" | "MRELEASE" | "MRENEW" => {
             let count = std::str::from_utf8(args.get(1)?).ok()?;
             // What is no number to the server, such as 007, counts no keys.
