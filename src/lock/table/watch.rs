@@ -115,8 +115,14 @@ impl Watch {
             (taken.mode, taken.client, taken.watched) == (want.mode, want.client, want.watch)
                 && taken.notify == want.notify
         };
+        // They go by another name since, and are bound to nothing any more.
+        let rests = |taken: &Taken| {
+            (taken.mode, taken.client, taken.watched) == (want.mode, want.client, false)
+                && taken.notify.is_none()
+        };
+        let all = || self.taken.iter();
         let mut left = want.share.count();
-        if let Some(at) = self.taken.iter().rposition(made) {
+        if let Some(at) = all().rposition(made).or_else(|| all().rposition(rests)) {
             left = self.drop_at(at, left, changed);
         }
         self.drop_some(want.mode, want.client, left, changed);

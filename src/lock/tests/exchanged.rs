@@ -1,7 +1,7 @@
 //! Two databases are exchanged: who waits where is known anew, key by key, as they are looked at.
 
 use super::shell::{by, key, Request, Shell};
-use crate::lock::{Notice, Occasion, Outcome, Owner, Refusal, Verdict, WaiterId};
+use crate::lock::{Mode, Notice, Occasion, Outcome, Owner, Refusal, Verdict, WaiterId};
 
 const MANY: usize = 1_000;
 
@@ -217,4 +217,23 @@ fn very_many_who_come_with_a_lock_are_part_of_a_cycle() {
             "{many}: {refused:?}"
         );
     }
+}
+
+/// The hold of a grant whose reply is lost ends, and not the newest of the same connection.
+#[test]
+fn a_lost_grant_ends_its_own_hold_though_that_has_moved() {
+    let mut s = Shell::new();
+    s.get(by("a"));
+    let id = s.wait(by("c").from(5).watched().tag("first").queue(0));
+    s.release("a").unwrap();
+    s.swap(0, 1);
+    s.read_notes();
+    let again = by("c").from(5).tag("second");
+    s.get(Request { db: 1, ..again });
+    s.lose(id);
+    let hold = s.core.locks.hold(&key(1, "k"), b"c").expect("it is held");
+    let watch = hold.watch.as_ref().expect("it is bound");
+    let tags: Vec<&[u8]> = watch.addresses().map(|address| &*address.tag).collect();
+    assert_eq!(tags, [b"second"]);
+    assert_eq!(watch.holds(Mode::Exclusive), 1);
 }
