@@ -40,7 +40,8 @@ impl Model {
         let is_first = self.ahead(waiter, place).next().is_none();
         // One that waits is looked at when its turn comes, or when its owner has come to hold
         // some.
-        let is_looked_at = is_first || waiter.id == self.arrivals;
+        let has_come_to_hold = own > 0 && self.judged.contains(ask.owner);
+        let is_looked_at = is_first || has_come_to_hold || waiter.id == self.arrivals;
         if asked != limit.asked && is_looked_at {
             return refuse(Why::WrongLimit);
         }
