@@ -1,5 +1,6 @@
 import pytest
 import redis
+from faces import Tasks, Threads
 from servers import Proxy, Server
 
 import rlock
@@ -37,3 +38,17 @@ def key(request):
 def locks(server):
     with rlock.Locks(redis.Redis(port=server.port)) as locks:
         yield locks
+
+
+@pytest.fixture(params=[Threads, Tasks])
+def face(request):
+    """Opens locks: of threads, and of tasks."""
+    opened = []
+
+    def open_(port, **options):
+        opened.append(request.param(port, **options))
+        return opened[-1]
+
+    yield open_
+    for one in opened:
+        one.close()

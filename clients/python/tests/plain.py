@@ -4,7 +4,6 @@ import contextlib
 
 import pytest
 import redis
-from faces import Tasks, Threads
 from servers import Server
 
 import rlock._backend
@@ -51,16 +50,3 @@ def plain(tmp_path):
     yield server
     server.go_on()
     server.kill()
-
-
-@pytest.fixture(params=[Threads, Tasks])
-def face(request):
-    opened = []
-
-    def open_(port, **options):
-        opened.append(request.param(port, **options))
-        return opened[-1]
-
-    yield open_
-    for one in opened:
-        one.close()

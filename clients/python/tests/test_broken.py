@@ -3,23 +3,9 @@
 import time
 
 import pytest
-from faces import Tasks, Threads
 from servers import InThread, Proxy, Server, free_port, until
 
 import rlock
-
-
-@pytest.fixture(params=[Threads, Tasks])
-def face(request):
-    opened = []
-
-    def open_(port, **options):
-        opened.append(request.param(port, **options))
-        return opened[-1]
-
-    yield open_
-    for one in opened:
-        one.close()
 
 
 def test_cut_while_holding(server, proxy, face, key):

@@ -7,7 +7,7 @@ import time
 
 import pytest
 import redis
-from plain import LOAD, face, plain  # noqa: F401
+from plain import LOAD, plain  # noqa: F401
 from servers import InThread, Server, until
 
 import rlock

@@ -10,24 +10,10 @@ import pytest
 import redis
 import redis.asyncio
 from cluster import Cluster
-from faces import Tasks, Threads
 from servers import InThread, Server, until
 
 import rlock
 import rlock.asyncio
-
-
-@pytest.fixture(params=[Threads, Tasks])
-def face(request):
-    opened = []
-
-    def open_(port, **options):
-        opened.append(request.param(port, **options))
-        return opened[-1]
-
-    yield open_
-    for one in opened:
-        one.close()
 
 
 def test_a_client_of_another_kind():

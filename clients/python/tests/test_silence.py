@@ -75,19 +75,6 @@ def program(request, server, key):
         one.process.wait()
 
 
-@pytest.fixture(params=[Threads, Tasks])
-def face(request):
-    opened = []
-
-    def open_(port, **options):
-        opened.append(request.param(port, **options))
-        return opened[-1]
-
-    yield open_
-    for one in opened:
-        one.close()
-
-
 def waits(server, locks, key):
     """Somebody who waits for the lock, and when it had it."""
 

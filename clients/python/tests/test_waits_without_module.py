@@ -5,7 +5,7 @@ import time
 
 import pytest
 import redis
-from plain import face, server  # noqa: F401
+from plain import server  # noqa: F401
 from servers import InThread, until
 
 import rlock

@@ -11,7 +11,7 @@ import pytest
 import redis
 import redis.asyncio
 from cluster import Cluster
-from plain import Plain, face, plain, server  # noqa: F401
+from plain import Plain, plain, server  # noqa: F401
 from servers import InThread, Proxy, Server, until
 
 import rlock
