@@ -148,9 +148,7 @@ impl LockKind<Decision<'_>> for Permits {
             return Some(Change::Holders);
         }
         let its = (found.holds > 0).then_some((found.lease, found.holds));
-        let is_its = |its| hold.is_some_and(|hold| (hold.lease, hold.holds) == its);
-        let same = its.is_none_or(is_its) && shared?.expires == found.expires;
-        (!same).then_some(Change::Ends(its))
+        Change::ends(known, owner, found, its)
     }
 
     fn learn(

@@ -162,11 +162,10 @@ impl LockKind<Decision<'_>> for ReadWrite {
         heard: Option<Cause>,
         now: Now,
     ) -> Option<Change> {
-        let shared = known.shared();
         if heard.is_some() && !are_as_many(known, found) {
             return Some(Change::Holders);
         }
-        let hold = shared.and_then(|shared| shared.hold(owner));
+        let hold = known.shared().and_then(|shared| shared.hold(owner));
         let known_to_read = hold.is_some_and(|hold| hold.reads) || known.plain_of(owner).is_some();
         let known_to_write = hold.is_some_and(|hold| hold.writes);
         let as_found = (found.holds > 0, found.writes > 0);
@@ -178,10 +177,8 @@ impl LockKind<Decision<'_>> for ReadWrite {
         if reads && lease == Lease::Gone {
             return Some(Change::OwnerOver);
         }
-        let is_its = |(lease, holds)| hold.is_some_and(|p| (p.lease, p.holds) == (lease, holds));
         let its = reads.then_some((lease, found.holds));
-        let same = its.is_none_or(is_its) && shared?.expires == found.expires;
-        (!same).then_some(Change::Ends(its))
+        Change::ends(known, owner, found, its)
     }
 
     fn learn(
