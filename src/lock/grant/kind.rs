@@ -1,8 +1,6 @@
 //! In what way an owner can have a lock.
 
-use crate::lock::ask::Once;
-use crate::lock::modes::Modes;
-use crate::lock::{Core, Key, Mode, Owner, Refusal, Token};
+use crate::lock::{Core, Key, Owner, Refusal, Token};
 
 /// In what way an owner can have the lock as it is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,26 +37,6 @@ pub fn token_under_way(core: &Core, key: &Key, owner: &[u8], how: GrantKind) -> 
         return None;
     }
     core.locks.get(key)?.hold(owner)?.token()
-}
-
-/// In what way an owner can have a lock that it has in this mode already; `None`: it has not.
-pub fn nest_in(
-    key: &Key,
-    owner: &[u8],
-    (has, mode): (Modes, Mode),
-    once: Once,
-) -> Result<Option<GrantKind>, Refusal> {
-    if !has.has(mode) {
-        return Ok(None);
-    }
-    match once {
-        Once::Nests => one_more(has.count(mode), key, owner).map(|_| Some(GrantKind::Nest)),
-        Once::IsTheSame => Ok(Some(GrantKind::Same)),
-        Once::IsRefused => {
-            let (key, owner) = (key.clone(), Owner::from(owner));
-            Err(Refusal::Held { key, owner })
-        }
-    }
 }
 
 /// One hold more, if there can be.

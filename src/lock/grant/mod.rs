@@ -12,7 +12,7 @@ mod token;
 pub use admit::admit;
 pub use attempt::{refuse, try_grant, Tried};
 pub use give::give;
-pub use kind::{nest_in, one_more, too_many, GrantKind};
+pub use kind::{one_more, too_many, GrantKind};
 pub use plan::{carry_out, fresh, plan, Plan};
 pub use secure::secure;
 pub use token::raise as raise_counter;

@@ -3,7 +3,7 @@
 //! kind is known from memory (`SharedKind`), and names it.
 
 use crate::lock::ask::{Once, Share, Want};
-use crate::lock::grant::{nest_in, GrantKind};
+use crate::lock::grant::{one_more, GrantKind};
 use crate::lock::modes::Modes;
 use crate::lock::pools::Seen;
 use crate::lock::reconcile::{Cause, Change, Over};
@@ -25,7 +25,23 @@ pub struct Asked<'a> {
 impl Asked<'_> {
     /// In what way it can have a lock that it has in this mode already; `None`: it has not.
     pub fn nested(&self, key: &Key) -> Result<Option<GrantKind>, Refusal> {
-        nest_in(key, self.owner, (self.has, self.mode), self.once)
+        if !self.has.has(self.mode) {
+            return Ok(None);
+        }
+        match self.once {
+            Once::Nests => {
+                one_more(self.has.count(self.mode), key, self.owner)?;
+                Ok(Some(GrantKind::Nest))
+            }
+            Once::IsTheSame => Ok(Some(GrantKind::Same)),
+            Once::IsRefused => Err(self.held(key)),
+        }
+    }
+
+    /// It is refused, for it has the lock already.
+    pub fn held(&self, key: &Key) -> Refusal {
+        let (key, owner) = (key.clone(), Owner::from(self.owner));
+        Refusal::Held { key, owner }
     }
 }
 

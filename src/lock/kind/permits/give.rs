@@ -24,10 +24,7 @@ pub fn admit(
                 let owner = Owner::from(owner);
                 return Err(refuse(key, NoPermits::OtherShare { owner, held }));
             }
-            Once::IsRefused => {
-                let (key, owner) = (key.clone(), Owner::from(owner));
-                return Err(Refusal::Held { key, owner });
-            }
+            Once::IsRefused => return Err(asked.held(key)),
         }
     }
     can_have(core, key, asked.share, pool)

@@ -163,15 +163,12 @@ pub fn give_back(d: &mut Decision<'_>, key: &Key, owner: &Owner, found: &Look, p
     let pool = pool.plus(found.holds.min(permits).saturating_neg());
     let held = Some(left).filter(|left| *left > 0).zip(found.lease.end());
     if found.holds > 0 {
-        let (owner, to) = (owner.clone(), Some(pool));
-        d.write(
-            key,
-            Write::Permit {
-                owner,
-                held,
-                pool: to,
-            },
-        );
+        let permit = Write::Permit {
+            owner: owner.clone(),
+            held,
+            pool: Some(pool),
+        };
+        d.write(key, permit);
         see(d, key, pool);
     }
 }

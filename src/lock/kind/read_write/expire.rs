@@ -4,7 +4,7 @@ use super::learn_one::any_unread;
 use crate::lock::modes::modes;
 use crate::lock::reconcile::{bring_in_line, drop_holders, revive, Cause, Parts};
 use crate::lock::table::{Entry, Hold};
-use crate::lock::{watchdog, Decision, Event, Key, Kind, Mode, Owner, Reason, WakeTarget, Write};
+use crate::lock::{watchdog, Decision, Event, Key, Mode, Owner, Reason, WakeTarget, Write};
 
 /// Readers that were found dead are removed. Whether another look is due.
 pub fn expire_dead(d: &mut Decision<'_>, key: &Key, read: Parts) -> bool {
@@ -54,7 +54,7 @@ pub fn sweep(d: &mut Decision<'_>, key: &Key, left: usize) -> bool {
     if found.kind.is_read_write() && found.fields > left {
         // Whoever joined by a script of its own may not be known yet.
         let found = bring_in_line(d, key, &[], None).0;
-        if matches!(found.kind, Kind::Foreign(_)) || others(d, key, &[]) {
+        if found.kind.is_foreign() || others(d, key, &[]) {
             return true;
         }
     }
@@ -79,8 +79,7 @@ pub fn others(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> bool {
         };
         let found = bring_in_line(d, key, &other, None).0;
         // Somebody made something else of it.
-        let is_foreign = matches!(found.kind, Kind::Foreign(_));
-        if is_foreign || modes(d.core, key, &other, &found).any().is_some() {
+        if found.kind.is_foreign() || modes(d.core, key, &other, &found).any().is_some() {
             return true;
         }
         let is_known = d.core.locks.hold(key, &other).is_some();
