@@ -20,6 +20,20 @@ pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
     let Some(waiter) = core.queues.get(id) else {
         return;
     };
+    let (lines, hints) = (&core.queues, &mut core.watchdogs.hints);
+    let leads = |key: &&Key| {
+        lines
+            .line(key)
+            .first()
+            .is_some_and(|(_, first)| first == id)
+    };
+    if !hints.is_empty() {
+        waiter
+            .keys
+            .iter()
+            .filter(leads)
+            .for_each(|key| hints.stir(key));
+    }
     let owner = waiter.want.owner.clone();
     let has_permits = |key: &&Key| core.locks.has_permits(key, &owner);
     let keys: Vec<Key> = waiter.keys.iter().filter(has_permits).cloned().collect();
@@ -85,6 +99,14 @@ fn who_may_wait(core: &Core, key: &Key, shared: &Shared, waiting: usize) -> BTre
     owners
 }
 
+/// Gives a request another place.
+pub fn rerank(core: &mut Core, id: WaiterId, place: impl FnOnce(&mut Waiter)) {
+    core.queues.rerank(id, place);
+    for key in core.queues.get(id).iter().flat_map(|waiter| &waiter.keys) {
+        core.watchdogs.hints.stir(key);
+    }
+}
+
 /// Takes a request out of its queues.
 pub fn dequeue(core: &mut Core, id: WaiterId) -> Option<Gone> {
     let gone = core.queues.remove(id)?;
@@ -92,6 +114,9 @@ pub fn dequeue(core: &mut Core, id: WaiterId) -> Option<Gone> {
         core.sessions.remove_wait(address, id);
     }
     core.heartbeats.may_speak(&gone.waiter);
+    for key in gone.led.iter().chain(&gone.emptied) {
+        core.watchdogs.hints.stir(key);
+    }
     let owner = &gone.waiter.want.owner;
     for key in &gone.waiter.keys {
         let has_permits = core.locks.has_permits(key, owner);

@@ -12,7 +12,7 @@ use crate::lock::head::{self, Next};
 use crate::lock::in_flight::Grant;
 use crate::lock::queue::Waiter;
 use crate::lock::table::{Begun, Hold};
-use crate::lock::{leaving, subscribers, waiting, watchdog};
+use crate::lock::{leaving, subscribers, waiting, wanted, watchdog};
 use crate::lock::{
     Act, Cause, ClientId, Core, Counter, Decider, Due, Event, Hint, Key, Keyspace, Kind, Look,
     Mode, Notice, Notices, Now, Outcome, Owner, Refusal, Token, WaiterId, WakeTarget, WallMs,
@@ -65,7 +65,9 @@ pub fn take_free(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Option<T
     let holds = 1;
     ks.write(&key, &Write::Take { owner, holds, at });
     if ask.watch || ask.notify.is_some() {
-        begins(core, *now, &key, (&Want::of(ask), token, at));
+        let want = Want::of(ask);
+        begins(core, *now, &key, (&want, token, at));
+        wanted::at_grant(core, *now, [&key], &want);
     } else {
         let since = now.wall;
         let begun = (Begun { token, since }, ask.client);
@@ -179,13 +181,18 @@ fn hand_over(with: &mut Decider<'_>, key: &Key, ended: &Ended<'_>, id: WaiterId)
     }
     core.count_over(*now);
     subscribers::passed(core, out, key, false);
+    let wanted = told_at.is_some() && wanted::at_grant(core, *now, [key], &want);
     let grant = Grant::new(vec![(key.clone(), token)], want);
     core.in_flight.grants.insert(id, grant);
     out.push(Notice::Answer {
         waiter: id,
         to: told_at,
         outcome: Outcome::Granted(token),
+        wanted,
     });
+    if core.watchdogs.hints.is_stirred() {
+        wanted::look(core, out, *now);
+    }
     Some(())
 }
 

@@ -36,6 +36,7 @@ mod tokens;
 mod turns;
 mod vanishing;
 mod waiting;
+mod wanted;
 
 /// How many random runs: of so many a handful under Miri, which is a thousand times slower.
 const fn runs(all: u32) -> u32 {

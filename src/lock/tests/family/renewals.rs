@@ -2,19 +2,22 @@
 
 use super::model::{Place, Renew};
 use super::ops::{Whose, Words};
+use super::sessions::wants_hints;
 use super::world::{Got, World};
 
 impl World {
     pub fn renew(&mut self, whose: Whose, lease: i64, watch: bool, notify: Option<Words>) {
         let (place, owner, mode, seat) = self.who(whose);
         if let Some(client) = self.speaks(seat) {
+            let to = self.address(client, notify);
             let renew = Renew {
                 place,
                 owner,
                 mode,
                 lease,
                 bind: watch.then_some(client),
-                notify: self.address(client, notify),
+                notify: to,
+                wanted: wants_hints(notify, to),
             };
             if renew.binds() {
                 // Else it is left open which of its holds a grant is that is lost.

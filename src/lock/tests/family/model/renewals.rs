@@ -11,8 +11,9 @@ pub struct Renew {
     pub lease: i64,
     /// With WATCHDOG, for this connection.
     pub bind: Option<Client>,
-    /// By NOTIFY.
+    /// By NOTIFY, with WANTED or without.
     pub notify: Option<Address>,
+    pub wanted: bool,
 }
 
 impl Renew {
@@ -57,7 +58,9 @@ impl Model {
                     .retain(|id| !(is_its && renew.binds() && *id == hold.id));
             }
         }
-        self.bind_address(renew.notify, its);
+        self.has_other_lease((place, owner), lease);
+        self.bind_address((renew.notify, renew.wanted), its);
+        self.begin_hints((place, owner), lease, renew.wanted);
         self.tell(place, Event::Renewed, true);
         self.settle();
         Reply::Done
@@ -77,6 +80,7 @@ impl Model {
                 lease,
                 bind: None,
                 notify: None,
+                wanted: false,
             });
         }
         Reply::Done
