@@ -33,8 +33,9 @@ struct Hinted {
 #[derive(Clone, Debug, Default)]
 struct Holds {
     by_owner: BTreeMap<Owner, Hinted>,
-    /// Who was first in the queue when it was looked at all of them.
-    seen: Option<Next>,
+    /// Who was first in the queue when it was looked at all of them, if none of them was looked at
+    /// alone since, for another.
+    seen: Option<Option<Next>>,
     /// For whom it is looked at all of them, and how far that has come.
     under_way: Option<(Option<Next>, Owner)>,
 }
@@ -136,7 +137,7 @@ impl Hints {
         let holds = self.keys.get_mut(key)?;
         let under_way = holds.under_way.take();
         let behind = under_way.filter(|(of, _)| *of == first);
-        let is_due = may_differ || behind.is_some() || holds.seen != first;
+        let is_due = may_differ || behind.is_some() || holds.seen != Some(first);
         let from = match &behind {
             Some((_, owner)) => Bound::Excluded(owner),
             None => Bound::Unbounded,
@@ -144,7 +145,7 @@ impl Hints {
         let mut later = holds.by_owner.range::<Owner, _>((from, Bound::Unbounded));
         let next = later.next().filter(|_| is_due);
         let Some((owner, _)) = next else {
-            holds.seen = first;
+            holds.seen = Some(first);
             self.stirred.remove(key);
             return None;
         };
@@ -155,9 +156,16 @@ impl Hints {
     /// It was looked at a hold: somebody waits for it, this one being first, or nobody does. Whether
     /// that is to be told.
     pub fn found(&mut self, bond: &Bond, wanted_by: Option<Next>, now: Now) -> bool {
-        let Some(hinted) = self.get_mut(&bond.0, &bond.1) else {
+        let (key, owner) = bond;
+        let Some(holds) = self.keys.get_mut(key) else {
             return false;
         };
+        let Some(hinted) = holds.by_owner.get_mut(owner) else {
+            return false;
+        };
+        if wanted_by.is_some() && holds.seen != Some(wanted_by) {
+            holds.seen = None;
+        }
         let tells = wanted_by.is_some() && hinted.told != wanted_by;
         hinted.told = wanted_by;
         hinted.since = wanted_by.map(|_| hinted.since.unwrap_or(now.mono));
@@ -220,7 +228,7 @@ impl Hints {
         let hinted = holds.and_then(|holds| holds.by_owner.get(owner));
         [
             hinted.and_then(|hinted| hinted.told),
-            holds.and_then(|holds| holds.seen),
+            holds.and_then(|holds| holds.seen).flatten(),
         ]
     }
 
