@@ -25,9 +25,7 @@ impl Decider<'_> {
         let mut d = self.begin();
         let result = run(&mut d);
         drain(&mut d);
-        if d.core.watchdogs.hints.is_stirred() {
-            wanted::look(d.core, d.out, d.now);
-        }
+        wanted::look(d.core, d.out, d.now);
         (result, d.end())
     }
 

@@ -204,8 +204,7 @@ impl<'a> Decision<'a> {
     pub(super) fn hold_up(&mut self, id: WaiterId, key: &Key) {
         let held_up = self.held_up.get_or_insert_default();
         held_up.insert(id, key.clone());
-        // It may be all that it lacks.
-        self.core.watchdogs.hints.stir(key);
+        leaving::stir(self.core, id);
     }
 
     /// The key that a request for several keys lacks, if it was tried.

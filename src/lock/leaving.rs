@@ -9,6 +9,10 @@ use super::table::Shared;
 use super::work::Work;
 use super::{Core, Key, Now, Owner, WaiterId};
 
+/// Of so many requests it is looked whether they can have the rest of their keys, when another has
+/// come to stand with them: for a hint, which may come later.
+const MOST_STIRRED: usize = 16;
+
 /// Puts a request into its queues.
 pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
     if let Some(address) = waiter.told_at() {
@@ -20,26 +24,13 @@ pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
     let Some(waiter) = core.queues.get(id) else {
         return;
     };
-    let (lines, hints) = (&core.queues, &mut core.watchdogs.hints);
-    let leads = |key: &&Key| {
-        lines
-            .line(key)
-            .first()
-            .is_some_and(|(_, first)| first == id)
-    };
-    if !hints.is_empty() {
-        waiter
-            .keys
-            .iter()
-            .filter(leads)
-            .for_each(|key| hints.stir(key));
-    }
     let owner = waiter.want.owner.clone();
     let has_permits = |key: &&Key| core.locks.has_permits(key, &owner);
     let keys: Vec<Key> = waiter.keys.iter().filter(has_permits).cloned().collect();
     for key in keys {
         mark_waits(core, &key, &owner, [id]);
     }
+    stir(core, id);
 }
 
 /// These requests for a lock are of an owner that holds permits of it, if it does.
@@ -102,8 +93,22 @@ fn who_may_wait(core: &Core, key: &Key, shared: &Shared, waiting: usize) -> BTre
 /// Gives a request another place.
 pub fn rerank(core: &mut Core, id: WaiterId, place: impl FnOnce(&mut Waiter)) {
     core.queues.rerank(id, place);
-    for key in core.queues.get(id).iter().flat_map(|waiter| &waiter.keys) {
-        core.watchdogs.hints.stir(key);
+    stir(core, id);
+}
+
+/// A request may have come to be first in a queue, or another by that, or one may lack what it did
+/// not: who wants to know of them is looked at when the decision is over.
+pub fn stir(core: &mut Core, id: WaiterId) {
+    let (queues, hints) = (&core.queues, &mut core.watchdogs.hints);
+    if hints.is_empty() {
+        return;
+    }
+    let keys = |id| queues.get(id).into_iter().flat_map(|waiter| &waiter.keys);
+    let front = |key| -> Vec<WaiterId> { queues.line(key).queue.ids().take(2).collect() };
+    let fronts = keys(id).map(front).filter(|front| front.contains(&id));
+    let stirred: BTreeSet<WaiterId> = fronts.flatten().collect();
+    for key in stirred.into_iter().take(MOST_STIRRED).flat_map(keys) {
+        hints.stir(key);
     }
 }
 

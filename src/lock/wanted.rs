@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use super::ask::Want;
+use super::address::Address;
 use super::head::{self, Next};
 use super::queue::{Portion, Waiter};
 use super::watchdog::Bond;
-use super::{Core, Key, Notice, Notices, Now, Owner, WaiterId};
+use super::{Core, Key, Notice, Notices, Now, Outcome, Owner, WaiterId};
 
 /// It is looked at so many holds at once, the keys counted for which those wait who are first.
 const AT_ONCE: usize = 512;
@@ -16,23 +16,33 @@ const AT_ONCE: usize = 512;
 /// Of nested holds so many are told of, the newest.
 const MOST_TOLD: usize = 64;
 
+/// Of those that were granted it is looked so far back for the reply.
+const REPLIES: usize = 128;
+
 /// At the end of a decision, and when it is due: those are told whose holds have begun or who have
 /// come to keep somebody out by it, some at a time.
+// As a rule nobody wants to know.
+#[inline]
 pub fn look(core: &mut Core, out: &mut Notices, now: Now) {
-    let mut portion = Portion::new(AT_ONCE);
-    while !portion.is_over() {
-        let Some(bond) = next(core) else {
-            return;
-        };
-        portion.takes(look_at(core, out, now, &bond));
+    if core.watchdogs.hints.is_stirred() {
+        look_at_some(core, out, now);
     }
 }
 
-/// The next hold that is to be looked at.
-fn next(core: &mut Core) -> Option<Bond> {
-    if let Some(bond) = core.watchdogs.hints.next_begun() {
-        return Some(bond);
+fn look_at_some(core: &mut Core, out: &mut Notices, now: Now) {
+    let mut portion = Portion::new(AT_ONCE);
+    while !portion.is_over() {
+        let begun = core.watchdogs.hints.next_begun();
+        let reply_tells = begun.is_some();
+        let Some(bond) = begun.or_else(|| next_stirred(core)) else {
+            return;
+        };
+        portion.takes(look_at(core, out, now, &bond, reply_tells));
     }
+}
+
+/// The next hold that is to be looked at, for another may be first in the queue.
+fn next_stirred(core: &mut Core) -> Option<Bond> {
     loop {
         let key = core.watchdogs.hints.next_stirred()?.clone();
         let first = head::next(core, &key);
@@ -53,7 +63,7 @@ fn next(core: &mut Core) -> Option<Bond> {
 /// The time has come to look again at a hold.
 pub fn look_again(core: &mut Core, out: &mut Notices, now: Now, bond: &Bond) {
     match head::next(core, &bond.0) {
-        Some(Next::Waiter(_)) => drop(look_at(core, out, now, bond)),
+        Some(Next::Waiter(_)) => drop(look_at(core, out, now, bond, false)),
         // What is found out stirs up its key: it is for all who hold it.
         _ if core.watchdogs.hints.is_first(bond) => {
             out.extend(head::ask_who_listens(core, &bond.0));
@@ -62,29 +72,11 @@ pub fn look_again(core: &mut Core, out: &mut Notices, now: Now, bond: &Bond) {
     }
 }
 
-/// Whether somebody waits whom a request keeps out that was granted these keys just now, and wants to
-/// know: the reply says so.
-pub fn at_grant<'k>(
-    core: &mut Core,
-    now: Now,
-    keys: impl IntoIterator<Item = &'k Key>,
-    want: &Want,
-) -> bool {
-    let mut is_wanted = false;
-    for key in keys.into_iter().filter(|_| want.binding().wants_hints()) {
-        let bond = (key.clone(), want.owner.clone());
-        let (by, _) = wanted_by(core, key, &want.owner);
-        core.watchdogs.hints.is_looked_at(&bond);
-        is_wanted |= core.watchdogs.hints.found(&bond, by, now);
-    }
-    is_wanted
-}
-
-/// At how many keys it was looked.
-fn look_at(core: &mut Core, out: &mut Notices, now: Now, bond: &Bond) -> usize {
+/// At how many keys it was looked. `reply_tells`: the hold was granted, and the reply may not be out.
+fn look_at(core: &mut Core, out: &mut Notices, now: Now, bond: &Bond, reply_tells: bool) -> usize {
     let (by, looks) = wanted_by(core, &bond.0, &bond.1);
     if core.watchdogs.hints.found(bond, by, now) {
-        tell(core, out, bond);
+        tell(core, out, bond, reply_tells);
     }
     looks
 }
@@ -117,19 +109,35 @@ fn can_have(core: &Core, key: &Key, (id, waiter): (WaiterId, &Waiter), owner: &O
     has_it || is_next() && holds.all(|hold| hold.owner == *owner)
 }
 
-/// Wherever it is to be told of an owner's holds.
-fn tell(core: &Core, out: &mut Notices, (key, owner): &Bond) {
+/// Wherever it is to be told of an owner's holds: if a grant is told there, with that.
+fn tell(core: &Core, out: &mut Notices, (key, owner): &Bond, reply_tells: bool) {
     let hold = core.locks.hold(key, owner);
     let taken = hold.into_iter().flat_map(|hold| &hold.watch);
     let taken = taken.flat_map(|watch| watch.taken.iter().rev());
     let hinted = taken.filter_map(|taken| Some((taken.hinted_at()?, taken.watcher())));
     let mut told = BTreeSet::new();
-    for (address, watcher) in hinted.take(MOST_TOLD) {
-        if told.insert(address) {
+    for (to, watcher) in hinted.take(MOST_TOLD) {
+        let is_told = !told.insert(to) || reply_tells && by_the_reply(out, to);
+        if !is_told {
             out.push(Notice::Wanted {
-                closes: watcher == Some(address.client),
-                address: address.clone(),
+                closes: watcher == Some(to.client),
+                address: to.clone(),
             });
         }
     }
+}
+
+/// Has the reply say it that tells there of a grant, if that is not out.
+fn by_the_reply(out: &mut Notices, address: &Address) -> bool {
+    let mut late = out.iter_mut().rev().take(REPLIES);
+    let reply = late.find_map(|notice| match notice {
+        Notice::Answer {
+            to: Some(to),
+            outcome: Outcome::Granted(_),
+            wanted,
+            ..
+        } if to == address => Some(wanted),
+        _ => None,
+    });
+    reply.map(|wanted| *wanted = true).is_some()
 }

@@ -4,8 +4,8 @@ use super::plan::{carry_out, fresh, plan, Given};
 
 use crate::lock::in_flight::Grant;
 use crate::lock::queue::Waiter;
-use crate::lock::{leaving, subscribers, timeouts, wanted};
-use crate::lock::{Act, Decision, Notice, Outcome, Refusal, WaiterId};
+use crate::lock::{leaving, subscribers, timeouts};
+use crate::lock::{Act, Decision, Outcome, Refusal, WaiterId};
 
 /// What became of one that was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,22 +97,14 @@ fn granted(d: &mut Decision<'_>, id: WaiterId, waiter: Waiter, (token, keys): Gi
     for (key, _) in &keys {
         subscribers::passed(d.core, d.out, key, waiter.want.mode.is_read_write());
     }
-    let (to, outcome) = (waiter.told_at().cloned(), Outcome::Granted(token));
+    let to = waiter.told_at().cloned();
     // The reply to the request that is decided leaves with the decision.
-    if d.asking == Some(id) {
-        return d.answer(id, to, outcome);
+    if d.asking != Some(id) {
+        let grant = Grant::new(keys, waiter.want);
+        let other = d.core.in_flight.grants.insert(id, grant);
+        debug_assert!(other.is_none(), "a request is granted once");
     }
-    let keys_held = keys.iter().map(|(key, _)| key);
-    let wanted = to.is_some() && wanted::at_grant(d.core, d.now, keys_held, &waiter.want);
-    let grant = Grant::new(keys, waiter.want);
-    let other = d.core.in_flight.grants.insert(id, grant);
-    debug_assert!(other.is_none(), "a request is granted once");
-    d.out.push(Notice::Answer {
-        waiter: id,
-        to,
-        outcome,
-        wanted,
-    });
+    d.answer(id, to, Outcome::Granted(token));
 }
 
 /// The request can never be granted.

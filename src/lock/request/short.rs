@@ -43,7 +43,7 @@ fn is_quiet(core: &Core, ks: &dyn Keyspace) -> bool {
 /// Takes a free lock of which nothing is known, and which has no counter. `None`: it is none, or
 /// there is more to do; nothing has changed.
 pub fn take_free(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Option<Token> {
-    let Decider { core, ks, now, .. } = with;
+    let Decider { core, ks, now, out } = with;
     let is_known = || core.locks.contains(ask.db, name);
     let is_refused = core.rules.grants_in.is_some()
         || ask.notify.is_some_and(|address| core.sessions.has(address));
@@ -65,9 +65,8 @@ pub fn take_free(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Option<T
     let holds = 1;
     ks.write(&key, &Write::Take { owner, holds, at });
     if ask.watch || ask.notify.is_some() {
-        let want = Want::of(ask);
-        begins(core, *now, &key, (&want, token, at));
-        wanted::at_grant(core, *now, [&key], &want);
+        begins(core, *now, &key, (&Want::of(ask), token, at));
+        wanted::look(core, out, *now);
     } else {
         let since = now.wall;
         let begun = (Begun { token, since }, ask.client);
@@ -181,18 +180,15 @@ fn hand_over(with: &mut Decider<'_>, key: &Key, ended: &Ended<'_>, id: WaiterId)
     }
     core.count_over(*now);
     subscribers::passed(core, out, key, false);
-    let wanted = told_at.is_some() && wanted::at_grant(core, *now, [key], &want);
     let grant = Grant::new(vec![(key.clone(), token)], want);
     core.in_flight.grants.insert(id, grant);
     out.push(Notice::Answer {
         waiter: id,
         to: told_at,
         outcome: Outcome::Granted(token),
-        wanted,
+        wanted: false,
     });
-    if core.watchdogs.hints.is_stirred() {
-        wanted::look(core, out, *now);
-    }
+    wanted::look(core, out, *now);
     Some(())
 }
 

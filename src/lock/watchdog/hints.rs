@@ -110,6 +110,7 @@ impl Hints {
     }
 
     /// Whether there is anything to be looked at now.
+    #[inline]
     pub fn is_stirred(&self) -> bool {
         !self.begun.is_empty() || !self.stirred.is_empty()
     }
@@ -117,13 +118,6 @@ impl Hints {
     /// A hold that has begun.
     pub fn next_begun(&mut self) -> Option<Bond> {
         self.begun.pop()
-    }
-
-    /// That is looked at already.
-    pub fn is_looked_at(&mut self, bond: &Bond) {
-        if self.begun.last() == Some(bond) {
-            self.begun.pop();
-        }
     }
 
     /// A key whose queue may have another first.

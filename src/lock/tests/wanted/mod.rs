@@ -177,6 +177,18 @@ fn a_grant_says_so_if_somebody_waits_behind_it() {
 }
 
 #[test]
+fn a_grant_that_says_so_is_told_to_the_other_tags_of_its_owner() {
+    let mut s = Shell::new();
+    s.get(asks().read());
+    s.get(by("x").read());
+    s.wait(asks().write().tag("u").queue(0));
+    s.wait(by("c").read());
+    s.told.clear();
+    s.release_as(&key(0, "k"), "x", Mode::Read, false).unwrap();
+    are_hinted(&mut s, ["granted u wanted", "wanted t"]);
+}
+
+#[test]
 fn what_is_granted_by_a_reply_is_told_by_a_message_if_somebody_waits_already() {
     let mut s = Shell::new();
     s.get(by("a"));

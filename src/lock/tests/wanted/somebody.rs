@@ -36,6 +36,15 @@ fn a_writer_is_in_the_way_of_who_reads_and_an_upgrade_is_not_its_own() {
 }
 
 #[test]
+fn who_reads_and_writes_is_told_by_both_tags() {
+    let mut s = Shell::new();
+    s.get(asks().read());
+    s.get(asks().write().tag("u"));
+    s.wait(by("c").read());
+    are_hinted(&mut s, ["wanted u", "wanted t"]);
+}
+
+#[test]
 fn who_holds_permits_is_in_the_way_of_who_waits_for_some() {
     let mut s = Shell::new();
     s.get(asks().permits(1, 3));
