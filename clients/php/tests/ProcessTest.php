@@ -83,7 +83,7 @@ final class ProcessTest extends BackendTestCase
     public function testAnExceptionOfASignalsHandlerAtAnyMoment(string $backend, string $client): void
     {
         $program = new Program('storm', RealServer::shared($backend)->port, $this->key, $client);
-        $this->assertSame('thrown, 0 left, waiting:', $program->rest());
+        $this->assertSame('thrown, all seen, 0 left, waiting:', $program->rest());
     }
 
     public static function storms(): iterable
@@ -93,6 +93,13 @@ final class ProcessTest extends BackendTestCase
                 yield "$client, $backend" => [$backend, $client];
             }
         }
+    }
+
+    /** Else no handler ends a wait after that. */
+    public function testSignalsStayOnWhereAHandlerThrowsAsARequestBegins(): void
+    {
+        $program = new Program('begin', RealServer::shared('module')->port, $this->key);
+        $this->assertSame('thrown, 0 times off', $program->rest());
     }
 
     /** PHP loses a signal that comes while phpredis makes an exception of an error. */

@@ -19,12 +19,19 @@ final class Signals
     /** Whether they may run at point(): who waits there sees to what they throw. */
     private static bool $areOpen = false;
 
-    /** Handlers wait from now on. Whether they did not before: then let() must follow. */
+    /** Handlers wait from now on. Whether they did not before: then let() must follow. If one throws here, they do not. */
     public static function hold(): bool
     {
         $isThere = function_exists('pcntl_async_signals') && function_exists('pcntl_signal_dispatch');
-        if (!$isThere || !pcntl_async_signals(false)) {
+        if (!$isThere || !pcntl_async_signals()) {
             return false;
+        }
+        try {
+            pcntl_async_signals(false);
+        } catch (\Throwable $e) {
+            // The handler of a signal that came just before it was off: nobody would let() handlers run again.
+            pcntl_async_signals(true);
+            throw $e;
         }
         self::$areHeld = true;
         return true;
