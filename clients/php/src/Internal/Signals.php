@@ -47,6 +47,52 @@ final class Signals
         }
     }
 
+    /**
+     * Runs $body; handlers wait for its end, but for where it waits itself.
+     *
+     * @template T
+     *
+     * @param \Closure(): T $body
+     *
+     * @return T
+     */
+    public static function held(\Closure $body): mixed
+    {
+        $isHeld = self::hold();
+        try {
+            $result = $body();
+        } finally {
+            self::let($isHeld);
+        }
+        // From the last look for signals to the program there are neither calls nor jumps, where one could come.
+        return $result;
+    }
+
+    /**
+     * The same; if it throws or exits, $undo has run. So does the handler of a signal at the end of $body, and nothing stays.
+     *
+     * @template T
+     *
+     * @param \Closure(): T $body
+     * @param \Closure(): void $undo
+     *
+     * @return T
+     */
+    public static function allOrNothing(\Closure $body, \Closure $undo): mixed
+    {
+        $before = AtExit::$undo;
+        AtExit::$undo = $undo;
+        try {
+            $result = self::held($body);
+            AtExit::$undo = $before;
+            return $result;
+        } catch (\Throwable $e) {
+            AtExit::$undo = $before;
+            self::held($undo);
+            throw $e;
+        }
+    }
+
     public static function areHeld(): bool
     {
         return self::$areHeld;
