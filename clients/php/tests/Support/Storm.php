@@ -4,12 +4,14 @@ declare(strict_types=1);
 
 namespace Rlock\Tests\Support;
 
-/** Signals that come all the time, whose handler throws once each time that it is wanted. */
+/** Signals that come all the time, whose handler throws once in whatever is run here. */
 final class Storm
 {
-    public bool $isWanted = false;
+    private bool $isWanted = false;
     /** How often it threw. */
     public int $thrown = 0;
+    /** How often that came through. */
+    public int $seen = 0;
     private readonly int $sender;
 
     /** @param int $pause between two signals, in microseconds, at most */
@@ -31,6 +33,17 @@ final class Storm
                 posix_kill($me, SIGUSR1);
             }
             posix_kill(getmypid(), SIGKILL);
+        }
+    }
+
+    public function over(\Closure $body): void
+    {
+        try {
+            $this->isWanted = true;
+            $body();
+            $this->isWanted = false;
+        } catch (Interrupted) {
+            ++$this->seen;
         }
     }
 
