@@ -69,7 +69,8 @@ final class Signals
     }
 
     /**
-     * The same; if it throws or exits, $undo has run. So does the handler of a signal at the end of $body, and nothing stays.
+     * The same, and $undo after whatever throws, or exits: so may the handler of a signal at the end of $body, when nobody
+     * knows yet what was made.
      *
      * @template T
      *
@@ -80,8 +81,10 @@ final class Signals
      */
     public static function allOrNothing(\Closure $body, \Closure $undo): mixed
     {
+        $process = getmypid();
         $before = AtExit::$undo;
-        AtExit::$undo = $undo;
+        // Not by a child that a handler forks.
+        AtExit::$undo = static fn () => $process === getmypid() ? $undo() : null;
         try {
             $result = self::held($body);
             AtExit::$undo = $before;
