@@ -87,7 +87,7 @@ final class ProcessTest extends BackendTestCase
         $needed = ['symfony' => Key::class, 'laravel' => CacheLock::class][$client] ?? self::class;
         class_exists($needed) || $this->markTestSkipped("$client is not installed");
         $program = new Program('storm', RealServer::shared($backend)->port, $this->key, $client);
-        $this->assertSame('thrown, all seen, 0 left, waiting:', $program->rest());
+        $this->assertSame('thrown, all seen, 0 left, waiting:', $program->rest(60));
     }
 
     public static function storms(): iterable
@@ -103,7 +103,7 @@ final class ProcessTest extends BackendTestCase
     public function testSignalsStayOnWhereAHandlerThrowsAsARequestBegins(): void
     {
         $program = new Program('begin', RealServer::shared('module')->port, $this->key);
-        $this->assertSame('thrown, 0 times off', $program->rest());
+        $this->assertSame('thrown, 0 times off', $program->rest(60));
     }
 
     /** PHP loses a signal that comes while phpredis makes an exception of an error. */

@@ -44,7 +44,7 @@ final class Program
     }
 
     /** The rest of its output, when it has ended. */
-    public function rest(float $seconds = 60): string
+    public function rest(float $seconds = 300): string
     {
         fclose($this->input);
         stream_set_blocking($this->output, false);
