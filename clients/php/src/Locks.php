@@ -66,7 +66,7 @@ final class Locks
         // What all three take is said in their signatures alone.
         $hold = $this->tryAcquire(...func_get_args());
         if ($hold === null) {
-            throw new NotAcquiredException(is_array($key) ? $key : [$key]);
+            throw new NotAcquiredException((array) $key);
         }
         return $hold;
     }

@@ -7,7 +7,8 @@ namespace Rlock\Internal;
 /**
  * @internal Where signals are asynchronous, a handler's exception may come between any two steps. PHP (8.2 at least)
  * loses the signal if another exception is on its way just then, and frees what it should not if a call's arguments
- * are just being put together. So while a request is under way handlers run only where it waits, and at its end.
+ * are just being put together, with a jump (`?:`, `??`) between them. So while a request is under way handlers run only
+ * where it waits, and at its end.
  */
 final class Signals
 {

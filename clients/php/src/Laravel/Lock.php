@@ -30,7 +30,9 @@ final class Lock extends CacheLock
         int|float|null $seconds,
         ?string $owner = null,
     ) {
-        parent::__construct($name, $seconds ?? 0, $owner);
+        // Not between the arguments: see Signals.
+        $seconds ??= 0;
+        parent::__construct($name, $seconds, $owner);
     }
 
     public function acquire(): bool

@@ -31,7 +31,7 @@ $make = [
     },
     'laravel' => static function () use ($client): Closure {
         $engine = Engine::over($client, 5);
-        return static fn (string $key): bool => (new Rlock\Laravel\Lock($engine, null, $key, 60))->block(INF);
+        return static fn (string $key): bool => (new Rlock\Laravel\Lock($engine, null, $key, 60, 'storm'))->block(INF);
     },
 ][$kind] ?? static function () use ($client, $server): Closure {
     $locks = new Locks($client, server: $server);
