@@ -45,10 +45,10 @@ impl Rank {
         !self.is_front() && self.before.is_none()
     }
 
-    /// Right before another; `arrival` orders those who were let past the same one.
-    pub fn just_before(other: &Self, arrival: WaiterId) -> Self {
+    /// Right before another; `number`, the newest of all, orders those who were let past the same one.
+    pub fn just_before(other: &Self, number: WaiterId) -> Self {
         let mut before = other.before.clone().unwrap_or_default();
-        before.push(arrival);
+        before.push(number);
         Self {
             arrival: other.arrival,
             before: Some(before),

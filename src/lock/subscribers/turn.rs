@@ -172,7 +172,7 @@ fn let_readers_past(d: &mut Decision<'_>, key: &Key) {
         .map(|(id, _)| id)
         .collect();
     for id in past {
-        let place = Rank::just_before(&rank, id);
+        let place = Rank::just_before(&rank, d.core.queues.number());
         d.core.queues.rerank(id, |waiter| waiter.rank = place);
     }
 }
