@@ -31,6 +31,8 @@ pub struct Universe {
     pub names: Vec<Names>,
     /// Some ask with NOTIFY.
     tells: bool,
+    /// Some are silent.
+    hears: bool,
 }
 
 /// Owner `a` has two connections.
@@ -57,12 +59,15 @@ impl Universe {
             actions,
             names: vec![Names::plain(places)],
             tells: false,
+            hears: false,
         }
     }
 
     pub fn labels(&self) -> Vec<Labels> {
         let names = self.names.iter();
-        names.map(|names| Labels::new(names, self.tells)).collect()
+        names
+            .map(|names| Labels::new(names, self.tells, self.hears))
+            .collect()
     }
 
     /// These people ask for these keys in this mode.
@@ -145,6 +150,7 @@ impl Universe {
 
     /// These say that they are alive, and all are silent for a while.
     pub fn say_that_they_are_alive(&mut self, people: &[usize]) {
+        self.hears = true;
         self.actions
             .retain(|action| !matches!(action, Action::EndAll));
         self.actions.push(Action::Silence);
