@@ -16,6 +16,7 @@ mod hostile_hashes;
 mod hostile_notes;
 mod inquiry;
 mod keys;
+mod new_tokens;
 mod no_ttl;
 mod parts;
 mod permits;

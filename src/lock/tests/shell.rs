@@ -9,9 +9,9 @@ pub use super::request::{by, Request};
 use super::server::Server;
 use crate::lock::memory::Memory;
 use crate::lock::{
-    self, Ask, Cause, ClientId, Core, Decider, Decision, Ended, Event, Gate, Key, Listening, Mode,
-    MonoUs, Note, Notice, Notices, Now, Occasion, Outcome, Refusal, Renewal, Token, Verdict, Wait,
-    WaiterId, WallUs,
+    self, Ask, Cause, ClientId, Core, Decider, Decision, Ended, Event, Fence, Gate, Key, Listening,
+    Mode, MonoUs, Note, Notice, Notices, Now, Occasion, Outcome, Refusal, Renewal, Token, Verdict,
+    Wait, WaiterId, WallUs,
 };
 
 pub fn key(db: i32, name: &str) -> Key {
@@ -159,6 +159,17 @@ impl Shell {
         mode: Mode,
         lease: i64,
     ) -> Result<(), Refusal> {
+        self.renew_to(at, owner, (mode, lease), None).map(|_| ())
+    }
+
+    /// With FENCE or TOKEN: what the token is then.
+    pub fn renew_to(
+        &mut self,
+        at: &Key,
+        owner: &str,
+        (mode, lease): (Mode, i64),
+        fence: Option<Fence>,
+    ) -> Result<Option<Token>, Refusal> {
         let renewal = Renewal {
             db: at.db,
             owner: owner.as_bytes(),
@@ -166,10 +177,9 @@ impl Shell {
             lease,
             watch: None,
             notify: None,
-            fence: None,
+            fence,
         };
         self.step(|d| lock::renew(d, &at.name, &renewal))
-            .map(|_| ())
     }
 
     pub fn renew(&mut self, owner: &str, lease: i64) -> Result<(), Refusal> {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::names::{Labels, Names};
-use super::taken::{call, end, end_all, named, silence, whose, PATIENCE};
+use super::taken::{call, end, end_all, named, renew, silence, whose, PATIENCE};
 use crate::lock::tests::family::model::{Hold, Kind, Mode, Owner, Place, Share, Waiter};
-use crate::lock::tests::family::ops::{Call, Op, Other, Seat, Words, OWNERS, SEATS};
+use crate::lock::tests::family::ops::{Call, Op, Other, Renewing, Seat, Words, OWNERS, SEATS};
 use crate::lock::tests::family::world::World;
 
 /// So long that none ends by itself: they are ended one by one.
@@ -177,6 +177,15 @@ impl Universe {
         }
     }
 
+    /// These people ask for a new token for what they hold.
+    pub fn renews_tokens(&mut self, people: &[usize], at: Place, mode: Mode) {
+        for (owner, seat) in people.iter().map(|who| PEOPLE[*who]) {
+            let whose = whose(at, owner, mode, seat);
+            let op = renew(whose, LEASE, true);
+            self.actions.push(Action::Do(op));
+        }
+    }
+
     pub fn others(&mut self, what: Other) {
         let op = Op::Other { what, late: false };
         self.actions.push(Action::Do(op));
@@ -253,7 +262,7 @@ impl Universe {
                 owner(&mut call.owner);
                 call.seat = names.seats[call.seat];
             }
-            Action::Do(Op::Release { whose, .. }) => {
+            Action::Do(Op::Release { whose, .. } | Op::Renew(Renewing { whose, .. })) => {
                 place(&mut whose.at);
                 owner(&mut whose.owner);
                 whose.seat = names.seats[whose.seat];
@@ -311,7 +320,7 @@ impl Universe {
                 }
                 return Some(vec![Op::Acquire(named(world, call)?)]);
             }
-            Action::Do(Op::Release { whose, .. }) => {
+            Action::Do(Op::Release { whose, .. } | Op::Renew(Renewing { whose, .. })) => {
                 let count = model.count(whose.at, whose.owner, whose.mode);
                 count > 0 && !cannot_speak(whose.seat)
             }
