@@ -63,8 +63,8 @@ impl Class {
                 number => ("t", number, false),
             },
             Self::Long => {
-                let number = rng.u32(0..3);
-                ("l", number, number == 2)
+                let number = rng.u32(0..5);
+                ("l", number, number > 3)
             }
             Self::Wide => {
                 let number = rng.u32(0..300);
@@ -84,7 +84,7 @@ pub fn hot(tag: &str) -> Vec<String> {
         ("x", 4),
         ("t", 3),
         ("u", 1),
-        ("l", 3),
+        ("l", 5),
     ];
     let names = all
         .iter()

@@ -43,7 +43,7 @@ fn keeper(rng: &mut Rng, tag: &str, owner: String) -> Job {
 
 /// An owner that will ask for a lock.
 pub fn begin(rng: &mut Rng, tag: &str, owner: String) -> Job {
-    if rng.u32(0..4) == 0 {
+    if rng.u32(0..3) == 0 {
         return keeper(rng, tag, owner);
     }
     let class = class(rng);

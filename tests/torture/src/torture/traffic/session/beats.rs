@@ -6,7 +6,7 @@ use rlock_torture::clock::now_us;
 
 /// So often in its patience it says so.
 const PART: u64 = 3;
-const PATIENCES_MS: [u64; 5] = [300, 400, 700, 1200, 2500];
+const PATIENCES_MS: [u64; 5] = [300, 400, 700, 1200, 2000];
 
 /// What does not go on for a while. What comes meanwhile is recorded with its time, as a kernel
 /// would keep it, and the program learns of it later.
@@ -36,11 +36,13 @@ impl Beats {
         }
     }
 
-    /// Now and then something stops, for less than its patience or for more.
-    pub fn upset(&mut self, rng: &mut Rng) {
+    /// Now and then something stops, for less than its patience or for more; sooner where it keeps
+    /// what others wait for.
+    pub fn upset(&mut self, rng: &mut Rng, keeps: bool) {
         let now = now_us();
         self.stopped = self.stopped.filter(|(_, until)| *until > now);
-        if self.stopped.is_some() || rng.u32(0..700) > 0 {
+        let one_in = if keeps { 150 } else { 1500 };
+        if self.stopped.is_some() || rng.u32(0..one_in) > 0 {
             return;
         }
         let patience = self.patience.unwrap_or(1000);

@@ -5,7 +5,7 @@ use std::io;
 use rlock_torture::clock::now_us;
 use rlock_torture::history::{End, Recorder};
 
-use super::job::State;
+use super::job::{Job, State};
 use super::{Session, Who, AT_ONCE};
 use crate::traffic::conn::Conn;
 use crate::traffic::{Party, Shared};
@@ -31,7 +31,9 @@ impl Party for Session {
             return Ok(());
         }
         self.next_at = now_us() + self.rng.u64(0..8_000);
-        self.beats.upset(&mut self.rng);
+        let keeps = |job: &Job| job.keeps > 0 && job.state == State::Holds;
+        let keeps = self.jobs.iter().any(keeps);
+        self.beats.upset(&mut self.rng, keeps);
         self.say_alive(s, to)?;
         if !self.beats.works() {
             return Ok(());
