@@ -35,7 +35,8 @@ fn who_is_silent_while_its_slot_moves_away_loses_nothing_by_that(by: Way) {
     let mut again = two.raw();
     assert_eq!(again.int(&format!("RLOCK.RENEW k a {LEASE} WATCHDOG")), 1);
     again.ok("RLOCK.HEARTBEAT 600000");
-    let mut waiter = by.wait(&two, "k", "b");
+    // Sessions' channels are the first node's.
+    let mut waiter = Waiter::new(&two, "k", "b");
     pass(now_ms() + LEASE + 500);
     waiter.still_waits();
     assert_eq!(slot.there.only("k").owner, "a");
