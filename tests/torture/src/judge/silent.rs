@@ -10,7 +10,7 @@ use crate::finding::{Finding, Findings};
 use crate::messages;
 use crate::past::{Asked, Lock, Past, NEVER};
 use crate::request::Mode;
-use crate::told::{Tag, Told};
+use crate::told::{hears_until, Tag, Told};
 
 /// Who waits behind one who is silent is served in less than that, us.
 const SERVED: u64 = 600_000;
@@ -209,7 +209,7 @@ fn served(
         let brought = past.holds_brought(lock) <= bound;
         let had = |at: &usize| {
             let (one, after) = (&past.ops[*at], (holder.done, bound));
-            had_it(one, after) || may_not_know(past, one, (begin, bound))
+            had_it(past, one, after) || may_not_know(past, one, (begin, bound))
         };
         if end < bound || brought || others.iter().any(had) {
             continue;
@@ -231,10 +231,14 @@ fn served(
     }
 }
 
-/// It had the lock in this time, or may have had it.
-fn had_it(one: &Asked, (from, to): (u64, u64)) -> bool {
-    let granted = one.token().is_some() && one.done >= from && one.done <= to;
-    granted || (one.request.acquires() && one.lost() && one.op.call <= to && one.done >= from)
+/// It had the lock in this time, or may have had it: what it was told it would have heard.
+fn had_it(past: &Past, one: &Asked, (from, to): (u64, u64)) -> bool {
+    let then = one.request.acquires() && one.done >= from;
+    if !one.lost() {
+        return then && one.token().is_some() && one.done <= to;
+    }
+    let hears = one.queued.is_some() && hears_until(past, one) > to;
+    then && one.op.call <= to && !hears
 }
 
 /// Its process stood still: it may have the lock, and look later.

@@ -156,6 +156,12 @@ fn who_waits_behind_a_silent_one_is_served() {
         ok(T + 1),
     );
     assert!(other.found().is_empty());
+    // One who waits all the time would have been told that it has it, as long as it listens.
+    let queued = Out::Text("QUEUED".to_owned());
+    let queues = "RLOCK.ACQUIRE k c 60000 QUEUE 0 NOTIFY d u";
+    let before = || waits(1500, 21_500).op(3, queues, (1400, 1401), queued.clone());
+    assert_eq!(before().found(), ["silent"]);
+    assert!(before().conn(3, 2600, End::Client).found().is_empty());
     let lost = waits(1500, 21_500).told(1, 2700, "lost t silent");
     assert!(!lost.found().contains(&"silent"));
     let stopped = waits(1500, 21_500).fault("stop", &[], (1400, 21_000), "");

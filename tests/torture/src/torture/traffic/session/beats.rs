@@ -73,7 +73,7 @@ impl Beats {
             .is_none_or(|what| what == Stopped::Heartbeats)
     }
 
-    /// The patience that is to be said now, and when it is to be said again, if it is.
+    /// The patience that is to be said now, and when the next heartbeat is due, if it says it.
     pub fn says(&mut self, rng: &mut Rng) -> Option<(u64, u64)> {
         let speaks = self.stopped().is_none_or(|what| what == Stopped::Program);
         let patience = self.patience.filter(|_| speaks)?;
