@@ -168,6 +168,7 @@ fn round(
         plain,
         book,
         under_way: Vec::new(),
+        calm_until: Instant::now(),
     };
     strike(&mut faults, seconds)?;
     faults.heal()?;

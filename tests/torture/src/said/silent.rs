@@ -8,9 +8,9 @@ use crate::hold::{Hold, Mode, NEVER};
 use crate::past::Past;
 
 /// Who waits behind one who is silent is served in less than that, on a busy machine, us.
-const SERVED: u64 = 1_500_000;
+const SERVED: u64 = 1_000_000;
 /// A request has reached its server in less than that where nothing is in its way, us.
-const UNDER_WAY: u64 = 500_000;
+const UNDER_WAY: u64 = 200_000;
 
 pub fn check(past: &Past, found: &mut Findings) {
     for (at, hold) in past.holds.iter().enumerate() {
@@ -57,34 +57,50 @@ fn served(past: &Past, (at, hold): (usize, &Hold), stop: &Fault, found: &mut Fin
     let leases = asks.filter_map(|ask| ask.words["lease"].as_u64());
     let longest = leases.max().map_or(patience, |ms| patience.max(ms * 1000));
     let silent = (stop.begin + longest).max(hold.start + hold.lease);
-    let by = silent + SERVED;
-    let held = hold.start < stop.begin && hold.said() < stop.end && hold.released > by;
     let told = hold.events.iter().any(|event| event.at < stop.begin);
     let alone = hold.keys.len() == 1 && matches!(hold.mode, Mode::Plain | Mode::Write);
+    if hold.start > stop.begin || hold.released < stop.end || told || !alone {
+        return;
+    }
+    let asks = past.asks.iter().filter(|ask| ask.driver != hold.driver);
+    let asked: Vec<&Ask> = asks
+        .filter(|ask| asks_for(ask, &hold.keys[0], (silent, stop.end)))
+        .collect();
+    for waiter in asked.iter().filter(|ask| waits(past, ask)) {
+        let by = silent.max(waiter.call + UNDER_WAY) + SERVED;
+        let waited = by < stop.end && waiter.reply.is_none_or(|at| at > by);
+        // One that cannot hear of it may have it now.
+        let deaf = |ask: &&Ask| ask.call <= by && !is_free(past, ask, by);
+        if !waited || unsure(past, hold, stop.begin, by) || asked.iter().any(deaf) {
+            continue;
+        }
+        found.checked("silent");
+        let key = &hold.keys[0];
+        let had = |one: &Hold| one.keys.contains(key) && one.start > hold.start && one.start <= by;
+        if !past.holds.iter().any(had) {
+            let text = format!(
+                "{} waited for {key} behind {}, whose program stood still",
+                waiter.hold, hold.name
+            );
+            found.add("silent", text, &[at], by);
+            return;
+        }
+    }
+}
+
+/// It may be lost for another reason, or its server cannot see to it.
+fn unsure(past: &Past, hold: &Hold, begin: u64, by: u64) -> bool {
     let cut = past.closed(hold, hold.call).is_some_and(|at| at < by);
-    if !held || told || !alone || cut || stop.end < by || server_stood(past, stop.begin, by) {
-        return;
-    }
-    let key = &hold.keys[0];
-    let all = past.asks.iter().filter(|ask| ask.driver != hold.driver);
-    let asked: Vec<&Ask> = all.filter(|ask| asks_for(ask, key, (silent, by))).collect();
-    let free = |ask: &&Ask| past.is_raw(ask.driver) || is_free(past, ask, by);
-    let Some(waiter) = asked.iter().find(|ask| waits(past, ask, (silent, by))) else {
-        return;
-    };
-    // One that cannot hear of it may have it now.
-    if !asked.iter().all(free) || orphaned(past, hold.start, by) {
-        return;
-    }
-    found.checked("silent");
-    let had = |one: &Hold| one.keys.contains(key) && one.start > hold.start && one.start <= by;
-    if past.thrown_out(hold) > by && !past.holds.iter().any(had) {
-        let text = format!(
-            "{} waited for {key} behind {}, whose program stood still",
-            waiter.hold, hold.name
-        );
-        found.add("silent", text, &[at], by);
-    }
+    let orphaned = overlaps(past, &["orphan"], (hold.start, by));
+    let stood = overlaps(past, &["stop-server", "kill-server"], (begin, by));
+    cut || orphaned || stood || past.stalled(begin, by) > 0 || past.thrown_out(hold) <= by
+}
+
+fn overlaps(past: &Past, kinds: &[&str], (from, to): (u64, u64)) -> bool {
+    let mut faults = past.faults.iter();
+    faults.any(|one| {
+        kinds.contains(&one.kind.as_str()) && one.begin <= to && one.end + UNDER_WAY >= from
+    })
 }
 
 /// It may have been under way at some moment of this time.
@@ -97,29 +113,12 @@ fn asks_for(ask: &Ask, key: &str, (from, to): (u64, u64)) -> bool {
 
 /// Nothing was in its way until then.
 fn is_free(past: &Past, ask: &Ask, to: u64) -> bool {
-    let closes = past.closes(ask.driver, ask.call, to);
-    closes == 0 && past.hindered(ask.driver, ask.call, to) == 0
+    let hindered = || past.hindered(ask.driver, ask.call, to) > 0;
+    past.is_raw(ask.driver) || (past.closes(ask.driver, ask.call, to) == 0 && !hindered())
 }
 
-/// It waited all this time for this lock alone, with a client.
-fn waits(past: &Past, ask: &Ask, (from, to): (u64, u64)) -> bool {
-    let lasts = ask.call + UNDER_WAY < from && ask.reply.is_none_or(|at| at > to);
-    let in_time = ask.call + ask.words["wait"].as_u64().unwrap_or(0) * 1000 > to;
+/// It asks for this lock alone, with a client, to wait.
+fn waits(past: &Past, ask: &Ask) -> bool {
     let alone = ask.words["key"].is_string() && ask.words["mode"] != "read";
-    lasts && in_time && alone && !past.is_raw(ask.driver)
-}
-
-/// A server had connections of which nobody heard any more, and that may have been granted it.
-fn orphaned(past: &Past, from: u64, to: u64) -> bool {
-    let mut faults = past.faults.iter();
-    faults.any(|one| one.kind == "orphan" && one.begin <= to && one.end + UNDER_WAY >= from)
-}
-
-fn server_stood(past: &Past, from: u64, to: u64) -> bool {
-    let kinds = ["stop-server", "kill-server"];
-    let mut faults = past.faults.iter();
-    let stood = faults.any(|one| {
-        kinds.contains(&one.kind.as_str()) && one.begin <= to && one.end + UNDER_WAY >= from
-    });
-    stood || past.stalled(from, to) > 0
+    alone && ask.words["wait"].is_u64() && !past.is_raw(ask.driver)
 }

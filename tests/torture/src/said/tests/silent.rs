@@ -90,7 +90,7 @@ fn who_waits_behind_one_who_stands_still_is_served() {
         &[],
     );
     finds(
-        with(served(5000), vec![stopped(1000, 3000), silent(4990)]),
+        with(served(5000), vec![stopped(1000, 2700), silent(4990)]),
         &[],
     );
 }
