@@ -34,6 +34,7 @@ mod silence;
 mod stock;
 mod time;
 mod tokens;
+mod told;
 mod turns;
 mod vanishing;
 mod waiting;

@@ -7,6 +7,7 @@
 
 pub use super::request::{by, Request};
 use super::server::Server;
+pub use super::told::{answers, events};
 use crate::lock::memory::Memory;
 use crate::lock::{
     self, Ask, Cause, ClientId, Core, Decider, Decision, Ended, Event, Fence, Gate, Key, Listening,
@@ -388,22 +389,4 @@ impl Shell {
         let left = left.map(|at| at.since(self.now.wall_ms()));
         Some((owner, holder.holds, left))
     }
-}
-
-pub fn answers(told: &[Notice]) -> Vec<(WaiterId, Outcome)> {
-    let answer = |notice: &Notice| match notice {
-        Notice::Answer {
-            waiter, outcome, ..
-        } => Some((*waiter, outcome.clone())),
-        _ => None,
-    };
-    told.iter().filter_map(answer).collect()
-}
-
-pub fn events(told: &[Notice]) -> Vec<(Key, Event)> {
-    let event = |notice: &Notice| match notice {
-        Notice::Event { key, event } => Some((key.clone(), *event)),
-        _ => None,
-    };
-    told.iter().filter_map(event).collect()
 }
