@@ -72,6 +72,12 @@ pub fn of(refusal: &Refusal) -> Error {
             shown(owner),
             shown(&key.name)
         ),
+        Refusal::ManyHolds { key, owner } => format!(
+            "HELD owner {} holds {} more than once, and TOKEN is for a hold that is alone: release \
+             the others first",
+            shown(owner),
+            shown(&key.name)
+        ),
         Refusal::OtherMode {
             key,
             owner,

@@ -171,6 +171,7 @@ local PERMITS_WANTED = { 'permits', nil, 'permits', Args.permits }
 local PERMITS_BACK = { 'mode', 'permits', 'permits', Args.permits_if_any }
 local PERMITS = { 'mode', 'permits' }
 local FENCE = { 'fence', nil, 'fence', Args.fence }
+local TOKEN = { 'fence', 'new' }
 local COUNT = { 'count', nil, 'count', Args.count }
 local PLACE = { 'place', nil, 'place', Args.place }
 local PLACE_NAME = { 'place', nil, 'place', Args.place_name }

@@ -25,6 +25,14 @@ local function given(key, token)
     remember(key, AHEAD, { token = math.max(token, given_before(key)) })
 end
 
+-- Nothing is above the greatest token.
+local function needs_greater(key, token)
+    if token < MOST_MS then return end
+    refuse(WRONG_TYPE .. ': redisson_lock_token:... of %s, its fencing counter, has reached ' ..
+        '%.0f, and no token is greater; use another name, or DEL it and what storage ' ..
+        'remembers', shown(key), MOST_MS)
+end
+
 -- The name of a lock's counter, and what it says; nil: it has none. `made`: it gets one.
 local function counter_of(key, made)
     local name = prefixed('redisson_lock_token', key)
@@ -45,11 +53,7 @@ local function counter_of(key, made)
         refuse(WRONG_TYPE .. ': redisson_lock_token:... of ' .. shown(key) .. ', its fencing ' ..
             'counter, is no integer that can be raised; use another name, or DEL it')
     end
-    if counted >= MOST_MS then
-        refuse(WRONG_TYPE .. ': redisson_lock_token:... of %s, its fencing counter, has reached ' ..
-            '%.0f, and no token is greater; use another name, or DEL it and what storage ' ..
-            'remembers', shown(key), MOST_MS)
-    end
+    needs_greater(key, counted)
     return name, counted
 end
 

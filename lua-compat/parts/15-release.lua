@@ -101,22 +101,45 @@ local function release(work, keys, list)
     return whole(holds - by)
 end
 
+-- The one hold of an owner, in this mode, has a new token from now on. What nests shares one.
+local function renew_token(work, lock, owner, mode)
+    local holds, key = 0, lock.key
+    for _, each in ipairs(MODES) do holds = holds + (holds_of(lock, owner, each) or 0) end
+    if holds ~= 1 then
+        refuse('HELD owner ' .. shown(owner) .. ' holds ' .. shown(key) .. ' more than once, ' ..
+            'and TOKEN is for a hold that is alone: release the others first')
+    end
+    local known = known_of(lock, owner)
+    if known then
+        needs_greater(key, known.token)
+        given(key, known.token)
+    end
+    local token = new_token(work, { key })
+    known = { token = token, since = known and known.since or work.now_us }
+    ends_now(lock, owner, mode, known, lease_end(lock, owner))
+    return token
+end
+
 local function renew(work, keys, list)
     local args = arguments(
         'RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WANTED] [WATCHDOG] ' ..
-        '[FENCE token]', list)
+        '[FENCE token|TOKEN]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
         READ = READ, WRITE = WRITE, PERMITS = PERMITS, NOTIFY = NONE, WANTED = NONE,
-        WATCHDOG = NONE, FENCE = FENCE,
+        WATCHDOG = NONE, FENCE = FENCE, TOKEN = TOKEN,
     })
-    local lock = work:look(key, name_of(owner))
-    needs_hold(lock, owner, options.mode or 'exclusive')
-    local known = options.fence and known_of(lock, owner)
-    local newest = known and known.token or 0
-    local fenced = options.fence and raise(work, key, options.fence, newest)
+    local lock, mode = work:look(key, name_of(owner)), options.mode or 'exclusive'
+    needs_hold(lock, owner, mode)
+    local token
+    if options.fence == 'new' then
+        token = renew_token(work, lock, owner, mode)
+    elseif options.fence then
+        local known = known_of(lock, owner)
+        token = raise(work, key, options.fence, known and known.token or 0)
+    end
     set_lease(work, lock, owner, work.now + lease)
-    return fenced and whole(fenced) or 1
+    return token and whole(token) or 1
 end
 
 -- The owner whose lock FORCE is to free; nil: whoever's.

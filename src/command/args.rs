@@ -7,7 +7,7 @@ use super::options::{Options, OwnerArg};
 use crate::config::MOST_MS;
 use crate::error::{shown, Error};
 use crate::lock::kind::whole;
-use crate::lock::{Aim, Mode, Only, Pool, Token, Wait, MOST_KEYS};
+use crate::lock::{Aim, Fence, Mode, Only, Pool, Token, Wait, MOST_KEYS};
 use crate::redisson::LONGEST_OWNER;
 use crate::server::{Command, CommandCall, Quick};
 
@@ -211,8 +211,9 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
                     options.only = Some(Only::Token(self.token("IFTOKEN")?));
                 }
                 Some(&"FENCE") if options.fence.is_none() => {
-                    options.fence = Some(self.token("FENCE")?);
+                    options.fence = Some(Fence::Raise(self.token("FENCE")?));
                 }
+                Some(&"TOKEN") if options.fence.is_none() => options.fence = Some(Fence::New),
                 Some(&"COUNT") if options.count.is_none() => options.count = Some(self.count()?),
                 _ => return Err(self.unknown(given)),
             }

@@ -1,7 +1,7 @@
 //! What a request says at its end, and the owner whose request it is.
 
 use crate::error::Error;
-use crate::lock::{Address, Ask, ClientId, Ended, Mode, Once, Only, Renewal, Share, Token, Wait};
+use crate::lock::{Address, Ask, ClientId, Ended, Fence, Mode, Once, Only, Renewal, Share, Wait};
 use crate::server::CommandCall;
 
 /// An owner as it was given.
@@ -45,8 +45,8 @@ pub struct Options<'a> {
     pub(super) once: bool,
     pub(super) all: bool,
     pub(super) only: Option<Only>,
-    /// The token behind FENCE.
-    pub(super) fence: Option<Token>,
+    /// FENCE or TOKEN.
+    pub(super) fence: Option<Fence>,
     pub count: Option<usize>,
 }
 

@@ -155,8 +155,16 @@ pub struct Renewal<'a> {
     pub watch: Option<ClientId>,
     /// Where the loss of its holds in this mode is told from now on.
     pub notify: Option<&'a Address>,
-    /// The lock's fencing counter is at least this from now on.
-    pub fence: Option<Token>,
+    pub fence: Option<Fence>,
+}
+
+/// What a renewal does about fencing tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fence {
+    /// The lock's counter is at least this from now on: FENCE.
+    Raise(Token),
+    /// The hold has a new token from now on: TOKEN.
+    New,
 }
 
 /// What became of a request that was not in error.

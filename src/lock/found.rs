@@ -97,7 +97,7 @@ impl Kind {
         matches!(self, Self::Foreign(_))
     }
 
-    /// A lock that several may hold.
+    /// A lock that is known as `Shared`: several may hold it, or one may write.
     pub fn is_for_several(self) -> bool {
         match self {
             Self::ReadWrite(_) | Self::Permits(_) => true,

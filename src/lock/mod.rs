@@ -68,7 +68,7 @@ mod write;
 
 pub use address::Address;
 pub use agenda::{Due, When};
-pub use ask::{Aim, Ask, Ended, Once, Only, Renewal, Share, Verdict, Wait};
+pub use ask::{Aim, Ask, Ended, Fence, Once, Only, Renewal, Share, Verdict, Wait};
 pub use core::{Contended, Core, Cursor, Forgetting, Held, Known, Limits, Rules, Waiting, Wanted};
 pub use decide::Decider;
 pub use decision::Decision;

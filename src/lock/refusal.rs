@@ -17,6 +17,8 @@ pub enum Refusal {
     },
     /// The owner `*` holds the lock already: HELD.
     Held { key: Key, owner: Owner },
+    /// Its hold is to have a new token, and it has several: HELD.
+    ManyHolds { key: Key, owner: Owner },
     /// The owner holds the name as another kind of lock: WRONGMODE.
     OtherMode {
         key: Key,

@@ -6,5 +6,6 @@ mod half;
 mod moving;
 mod orders;
 mod reshard;
+mod silent;
 mod slots;
 mod threads;

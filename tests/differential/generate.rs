@@ -127,6 +127,7 @@ fn command(random: &mut Random, scene: &mut Scene) -> Words {
         // Far below all tokens: the counter is that of the hold then.
         "RENEW" if random.one_in(8) => Some("FENCE 9007199254740990"),
         "RENEW" if random.one_in(4) => Some("FENCE 7"),
+        "RENEW" if random.one_in(3) => Some("TOKEN"),
         _ => None,
     };
     let mut options = match tried.mode {
@@ -203,6 +204,7 @@ const NASTY: &[&[u8]] = &[
     b"EXCLUSIVE",
     b"COUNT",
     b"FENCE",
+    b"TOKEN",
     b"LIMIT",
     b"PERMITS",
     b"2",

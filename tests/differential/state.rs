@@ -258,15 +258,21 @@ impl State {
 
 /// Whether it raises a counter.
 fn fences(words: &Words) -> bool {
-    let says = |word: &Bytes| word.eq_ignore_ascii_case(b"FENCE");
-    words[0].eq_ignore_ascii_case(b"RLOCK.RENEW") && words.iter().any(says)
+    words[0].eq_ignore_ascii_case(b"RLOCK.RENEW") && says(words, b"FENCE")
 }
 
-/// The keys and the owner of a command that acquires.
+/// Whether this is among its keywords.
+fn says(words: &[Bytes], keyword: &[u8]) -> bool {
+    let mut keywords = words.iter().skip(4);
+    keywords.any(|word| word.eq_ignore_ascii_case(keyword))
+}
+
+/// The keys and the owner of a command that acquires, or gives a hold a new token.
 fn acquired(words: &Words) -> Option<(&[Bytes], &Bytes)> {
     let keys = keys_of(words);
     match words[0].to_ascii_uppercase().as_slice() {
         b"RLOCK.ACQUIRE" => Some((keys, words.get(2)?)),
+        b"RLOCK.RENEW" if says(words, b"TOKEN") => Some((keys, words.get(2)?)),
         b"RLOCK.MACQUIRE" => Some((keys, words.get(2 + keys.len())?)),
         _ => None,
     }

@@ -12,7 +12,7 @@ const LIBRARY: Language = Language::Library;
 const STEPS: usize = 2000;
 
 /// What so many steps meet with, or else they say little.
-const MET: [&str; 27] = [
+const MET: [&str; 28] = [
     "RLOCK.ACQUIRE number",
     "RLOCK.ACQUIRE null",
     "RLOCK.ACQUIRE ERR",
@@ -29,6 +29,7 @@ const MET: [&str; 27] = [
     "RLOCK.RENEW 1",
     "RLOCK.RENEW number",
     "RLOCK.RENEW NOTHELD",
+    "RLOCK.RENEW HELD",
     "RLOCK.MACQUIRE number",
     "RLOCK.MACQUIRE null",
     "RLOCK.MACQUIRE WRONGMODE",

@@ -56,6 +56,42 @@ fn a_nested_hold_has_the_token_of_the_first() {
 }
 
 #[test]
+fn a_hold_can_have_a_new_one_and_what_nests_has_that() {
+    for (_server, mut lua) in Lua::both() {
+        for (mode, named) in [
+            ("", ""),
+            ("READ", "READ"),
+            ("WRITE", "WRITE"),
+            ("LIMIT 2", "PERMITS"),
+        ] {
+            let take = format!("acquire job a 100000 {mode}");
+            let renew = format!("renew job a 200000 {named} TOKEN");
+            let mut last = lua.int(&take);
+            for _ in 0..3 {
+                let token = lua.int(&renew);
+                assert!(token > last, "{mode}: {token} after {last}");
+                last = token;
+            }
+            if !lua.is_script() {
+                assert_eq!(lua.int(&format!("{take} ONCE")), last, "{mode}");
+            }
+            lua.int(&take);
+            let error = lua.error(&renew);
+            assert!(error.starts_with("HELD owner 'a' holds 'job'"), "{error}");
+            lua.int("force job");
+            let next = lua.int(&take);
+            assert!(next > last, "{mode}: {next} after {last}");
+            lua.int("force job");
+        }
+        lua.client.ok(&format!("SET {COUNTER} 9000000000000000"));
+        let token = lua.int("acquire job a 100000");
+        assert_eq!(lua.int("renew job a 100000 TOKEN"), token + 1);
+        let counter = lua.client.text(&format!("GET {COUNTER}"));
+        assert_eq!(counter, (token + 1).to_string());
+    }
+}
+
+#[test]
 fn once_gives_the_token_of_the_hold_under_way() {
     let server = bare();
     let mut lua = Lua::library(&server);

@@ -14,6 +14,7 @@ mod fencing;
 mod fencing_changed;
 mod force;
 mod nesting;
+mod new_tokens;
 mod no_ttl;
 mod owner;
 mod processes;

@@ -91,6 +91,11 @@ final class Hold
      */
     public function renew(?float $lease = null): void
     {
+        Signals::held(fn () => $this->prolong($lease));
+    }
+
+    private function prolong(?float $lease): void
+    {
         $ms = Request::milliseconds($lease ?? $this->lease, 'the lease');
         $this->isReleased && throw new LostException($this->key, 'released');
         $this->checkLost();
@@ -112,12 +117,7 @@ final class Hold
      */
     public function release(): void
     {
-        $isHeld = Signals::hold();
-        try {
-            $this->end();
-        } finally {
-            Signals::let($isHeld);
-        }
+        Signals::held($this->end(...));
     }
 
     private function end(): void

@@ -66,7 +66,7 @@ final class Locks
         // What all three take is said in their signatures alone.
         $hold = $this->tryAcquire(...func_get_args());
         if ($hold === null) {
-            throw new NotAcquiredException(is_array($key) ? $key : [$key]);
+            throw new NotAcquiredException((array) $key);
         }
         return $hold;
     }
@@ -80,15 +80,11 @@ final class Locks
         ?int $limit = null,
         int $permits = 1,
     ): ?Hold {
-        $isHeld = Signals::hold();
-        try {
+        return Signals::held(function () use ($key, $wait, $lease, $mode, $limit, $permits): ?Hold {
             $request = new Request(is_array($key) ? $key : [$key], $lease, $mode, $limit, $permits);
             $make = fn (Grant $grant): Hold => new Hold($this->engine, $request, $grant);
-            $hold = $this->engine->acquire($request, $wait, $make);
-        } finally {
-            Signals::let($isHeld);
-        }
-        return $hold;
+            return $this->engine->acquire($request, $wait, $make);
+        });
     }
 
     /**

@@ -16,7 +16,7 @@ pub fn let_past(d: &mut Decision<'_>, id: WaiterId, cycle: Vec<Link>) -> Option<
     let Some(rank) = foremost_that_waits_for(d.core, id, now) else {
         return Some(cycle);
     };
-    let place = Rank::just_before(&rank, id);
+    let place = Rank::just_before(&rank, d.core.queues.number());
     leaving::rerank(d.core, id, |waiter| waiter.rank = place);
     if grant::try_grant(d, id) != Tried::Waits {
         return None;

@@ -15,4 +15,4 @@ pub use give::give;
 pub use kind::{one_more, too_many, GrantKind};
 pub use plan::{carry_out, fresh, plan, Plan};
 pub use secure::secure;
-pub use token::raise as raise_counter;
+pub use token::{raise as raise_counter, renew_token};

@@ -1,6 +1,7 @@
 //! The tokens of holds that begin, and the counters that they are written to.
 
-use crate::lock::{Counter, Decision, Key, Refusal, Token, Write};
+use crate::lock::table::Hold;
+use crate::lock::{Counter, Decision, Key, Mode, Refusal, Token, Write};
 
 /// How long a counter lives that was made by being raised, after it was last raised: 30
 /// days. For ever, and each name that was ever locked so would leave a key behind.
@@ -37,6 +38,25 @@ pub fn new_token<'k>(
         d.core.tokens.given(key, token);
     }
     Ok((token, counted))
+}
+
+/// The one hold of an owner has a new token from now on, which it is given as one that begins.
+pub fn renew_token(
+    d: &mut Decision<'_>,
+    key: &Key,
+    owner: &[u8],
+    mode: Mode,
+) -> Result<Token, Refusal> {
+    if let Some(had) = d.core.locks.hold(key, owner).and_then(Hold::token) {
+        // It may have been forgotten how far the lock is ahead of the clock.
+        let had = below_most(key, had)?;
+        d.core.tokens.given(key, had);
+    }
+    let (token, counted) = new_token(d, std::iter::once(key))?;
+    let locks = &mut d.core.locks;
+    locks.renew_token(key, owner, mode, token, d.now.wall);
+    fence(d, counted, token);
+    Ok(token)
 }
 
 /// What a counter says, if there is a token above it.

@@ -1,6 +1,6 @@
 //! What a kind of lock does. Each kind has one value of [`LockKind`], in a folder of its own, which
 //! the rest of the core asks in place of asking which kind it is. What is left of that is where a
-//! kind is known from memory (`SharedKind`), and names it.
+//! kind is known from memory (`SharedKind`) or by what a request wants (`Mode`), and is named.
 
 use crate::lock::ask::{Once, Share, Want};
 use crate::lock::grant::{one_more, GrantKind};
@@ -77,10 +77,10 @@ pub trait LockKind<D>: Sync {
     /// An owner has renewed its lease: what follows for the lock, as it was found before.
     fn renewed(&self, _: &mut D, _: &Key, _: &Look) {}
 
-    /// So many holds of an owner end in each of these modes, as far as it has them; the lock goes
-    /// on if it was the last one. Writes; tells `Released` once; puts down what is known then, and
-    /// tells who loses by it (`watchdog::on_lost`); then `left_free` if nobody holds it any more,
-    /// and `look_later` if somebody may get in.
+    /// So many holds of an owner end in each of these modes, as far as it has them: by RELEASE, a
+    /// close, silence or a lost reply. The lock goes on if it was the last one. Writes; tells
+    /// `Released` once; puts down what is known then, and tells who loses by it (`on_lost`); then
+    /// `left_free` if nobody holds it any more, and `look_later` if somebody may get in.
     fn end(&self, d: &mut D, key: &Key, owner: &Owner, look: Look, ending: &[(Mode, i64)]);
 
     /// All holds are about to end by FORCE: what goes beside the hash goes now. Whom that wakes.

@@ -1,6 +1,6 @@
 //! The kinds of locks. A kind is a folder here: how it lies in the keyspace (`fields.rs`), and all
-//! that it does otherwise than the others ([`LockKind`]). A fourth one is a folder more, and its
-//! place in `lock_kind.rs`, `all.rs` and this file.
+//! that it does otherwise than the others ([`LockKind`]). What a fourth one needs beside its folder
+//! stands in docs/architecture.md, step by step.
 //!
 //! This file chooses by what is in a hash, Redisson's, and says what its fields mean. Whoever has
 //! hashes reads them by it: the server's keyspace, the one in memory, the tests.

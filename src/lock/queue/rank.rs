@@ -1,9 +1,9 @@
 //! A waiter's place in the one order over all queues.
 //!
-//! As a rule that is the order of arrival. An upgrade stands before everybody, and
-//! the deadlock search lets a request past one that arrived earlier: its rank is
-//! made from the other's, so that it comes right before it, behind those that were
-//! let past it sooner.
+//! As a rule that is the order of arrival. But an upgrade stands before everybody. One with ONCE
+//! has the rank of the request that it takes over, or its own from before. And right before another
+//! (behind those let past it sooner) come: whom the deadlock search lets past it, the place of
+//! subscribers, and readers let past that place. Their rank is made from the other's.
 
 use std::cmp::Ordering;
 
@@ -45,10 +45,10 @@ impl Rank {
         !self.is_front() && self.before.is_none()
     }
 
-    /// Right before another; `arrival` orders those who were let past the same one.
-    pub fn just_before(other: &Self, arrival: WaiterId) -> Self {
+    /// Right before another; `number`, the newest of all, orders those who were let past the same one.
+    pub fn just_before(other: &Self, number: WaiterId) -> Self {
         let mut before = other.before.clone().unwrap_or_default();
-        before.push(arrival);
+        before.push(number);
         Self {
             arrival: other.arrival,
             before: Some(before),

@@ -1,4 +1,4 @@
-//! Holds of an owner end, by its will or with its connection.
+//! Holds of an owner end: by its will, with its connection, by silence, or as a reply is lost.
 
 use crate::lock::{Decision, Key, Look, Mode, Owner};
 

@@ -173,7 +173,7 @@ fn let_readers_past(d: &mut Decision<'_>, key: &Key) {
         .map(|(id, _)| id)
         .collect();
     for id in past {
-        let place = Rank::just_before(&rank, id);
+        let place = Rank::just_before(&rank, d.core.queues.number());
         leaving::rerank(d.core, id, |waiter| waiter.rank = place);
     }
 }

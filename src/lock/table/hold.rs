@@ -22,9 +22,10 @@ pub struct Begun {
 pub struct Hold {
     pub owner: Owner,
     /// The hold under way; not known of a hold that was found. In the table [`Locks::begin`]
-    /// alone sets it.
+    /// alone sets it, and [`Locks::renew_token`] its token.
     ///
     /// [`Locks::begin`]: super::Locks::begin
+    /// [`Locks::renew_token`]: super::Locks::renew_token
     pub begun: Option<Begun>,
     /// The connection that took its first hold, as far as it is known.
     pub client: Option<ClientId>,
@@ -199,6 +200,15 @@ impl Hold {
             self.others = Some(Box::new((before, before)));
         }
         self.begun = Some(begun);
+    }
+
+    /// Its one hold, in this mode, has this token from now on, and none that it had before.
+    pub fn renew_token(&mut self, mode: Mode, token: Token) {
+        if let Some(begun) = &mut self.begun {
+            begun.token = token;
+        }
+        (self.others, self.as_hold) = (None, false);
+        self.given(mode, token);
     }
 
     /// What was known of it is known still, as far as it has the holds still.

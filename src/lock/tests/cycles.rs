@@ -103,6 +103,21 @@ fn nobody_is_refused_where_another_order_is_a_way_out() {
     assert_eq!(order, [b"c", b"b"]);
 }
 
+/// a goes before c, first with the one of its waits, then with the other.
+#[test]
+fn who_goes_before_another_later_comes_behind_those_who_did_so_sooner() {
+    let mut s = Shell::new();
+    s.get(by("b").on("j k"));
+    s.wait(by("a").on("j"));
+    s.wait(by("c").on("j r"));
+    let for_j = s.wait(by("a").on("j k").from(2));
+    s.release_on(&key(0, "j"), "b", false).unwrap();
+    let for_r = s.wait(by("a").on("k r"));
+    s.release_on(&key(0, "j"), "a", false).unwrap();
+    let queue = &s.core.queues.line(&key(0, "k")).queue;
+    assert_eq!(queue.ids().collect::<Vec<WaiterId>>(), [for_r, for_j]);
+}
+
 #[test]
 fn of_two_readers_that_want_to_write_the_one_who_asked_last_is_refused() {
     let mut s = Shell::new();

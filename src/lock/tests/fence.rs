@@ -3,7 +3,7 @@
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::{counter, Value};
-use crate::lock::{self, Mode, Refusal, Renewal, Token, WallMs};
+use crate::lock::{Fence, Mode, Refusal, Token, WallMs};
 
 const DAY: i64 = 24 * 3600 * 1000;
 
@@ -14,16 +14,8 @@ fn counted(s: &Shell) -> Option<(Value, Option<WallMs>)> {
 
 /// RENEW k … FENCE: what the counter is then.
 fn fence(s: &mut Shell, owner: &str, mode: Mode, token: Token) -> Result<Token, Refusal> {
-    let renewal = Renewal {
-        db: 0,
-        owner: owner.as_bytes(),
-        mode,
-        lease: 1000,
-        watch: None,
-        notify: None,
-        fence: Some(token),
-    };
-    let fenced = s.step(|d| lock::renew(d, b"k", &renewal))?;
+    let fence = Some(Fence::Raise(token));
+    let fenced = s.renew_to(&key(0, "k"), owner, (mode, 1000), fence)?;
     Ok(fenced.expect("a counter"))
 }
 

@@ -62,6 +62,21 @@ fn each_lease_ends_alone_and_lets_the_next_in() {
     assert_eq!(out(&shell), 1);
 }
 
+/// A timer that is late comes to the wait that is over before it comes to the lease.
+#[test]
+fn what_has_ended_is_ended_before_who_waits_gets_in() {
+    let mut shell = Shell::new();
+    let at = key(0, "k");
+    shell.get(one("a").lease(500));
+    shell.renew_as(&at, "a", Mode::Permits, 100).unwrap();
+    shell.wait(by("b").permits(2, 2).block(150));
+    let behind = shell.wait(one("c").lease(50));
+    shell.pass_and_tick(200);
+    assert!(shell.core.queues.get(behind).is_none(), "it has its permit");
+    let end = shell.ks.keys[&at].1;
+    assert_eq!(end, Some(shell.now.deadline(50)), "of a lock of its own");
+}
+
 #[test]
 fn a_request_for_two_is_not_overtaken_by_one_for_one() {
     let mut shell = Shell::new();

@@ -7,11 +7,12 @@
 
 pub use super::request::{by, Request};
 use super::server::Server;
+pub use super::told::{answers, events};
 use crate::lock::memory::Memory;
 use crate::lock::{
-    self, Ask, Cause, ClientId, Core, Decider, Decision, Ended, Event, Gate, Key, Listening, Mode,
-    MonoUs, Note, Notice, Notices, Now, Occasion, Outcome, Refusal, Renewal, Token, Verdict, Wait,
-    WaiterId, WallUs,
+    self, Ask, Cause, ClientId, Core, Decider, Decision, Ended, Event, Fence, Gate, Key, Listening,
+    Mode, MonoUs, Note, Notice, Notices, Now, Occasion, Outcome, Refusal, Renewal, Token, Verdict,
+    Wait, WaiterId, WallUs,
 };
 
 pub fn key(db: i32, name: &str) -> Key {
@@ -159,6 +160,17 @@ impl Shell {
         mode: Mode,
         lease: i64,
     ) -> Result<(), Refusal> {
+        self.renew_to(at, owner, (mode, lease), None).map(|_| ())
+    }
+
+    /// With FENCE or TOKEN: what the token is then.
+    pub fn renew_to(
+        &mut self,
+        at: &Key,
+        owner: &str,
+        (mode, lease): (Mode, i64),
+        fence: Option<Fence>,
+    ) -> Result<Option<Token>, Refusal> {
         let renewal = Renewal {
             db: at.db,
             owner: owner.as_bytes(),
@@ -166,10 +178,9 @@ impl Shell {
             lease,
             watch: None,
             notify: None,
-            fence: None,
+            fence,
         };
         self.step(|d| lock::renew(d, &at.name, &renewal))
-            .map(|_| ())
     }
 
     pub fn renew(&mut self, owner: &str, lease: i64) -> Result<(), Refusal> {
@@ -378,22 +389,4 @@ impl Shell {
         let left = left.map(|at| at.since(self.now.wall_ms()));
         Some((owner, holder.holds, left))
     }
-}
-
-pub fn answers(told: &[Notice]) -> Vec<(WaiterId, Outcome)> {
-    let answer = |notice: &Notice| match notice {
-        Notice::Answer {
-            waiter, outcome, ..
-        } => Some((*waiter, outcome.clone())),
-        _ => None,
-    };
-    told.iter().filter_map(answer).collect()
-}
-
-pub fn events(told: &[Notice]) -> Vec<(Key, Event)> {
-    let event = |notice: &Notice| match notice {
-        Notice::Event { key, event } => Some((key.clone(), *event)),
-        _ => None,
-    };
-    told.iter().filter_map(event).collect()
 }

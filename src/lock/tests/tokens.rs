@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::{counter, Value};
-use crate::lock::{self, Mode, Outcome, Refusal, Renewal, Token, Verdict, WallMs};
+use crate::lock::{Fence, Mode, Outcome, Refusal, Token, Verdict, WallMs};
 
 /// What the commands take: what a double counts exactly.
 const MOST: i64 = 9_007_199_254_740_991;
@@ -21,17 +21,9 @@ fn told(s: &mut Shell, name: &str) -> Option<(Value, Option<WallMs>)> {
     s.ks.keys.get(&counter(&key(0, name))).cloned()
 }
 
-fn fence(s: &mut Shell, name: &str, owner: &str, token: i64) -> Result<Option<Token>, Refusal> {
-    let renewal = Renewal {
-        db: 0,
-        owner: owner.as_bytes(),
-        mode: Mode::Exclusive,
-        lease: 1_000_000_000,
-        watch: None,
-        notify: None,
-        fence: Some(Token(token)),
-    };
-    s.step(|d| lock::renew(d, name.as_bytes(), &renewal))
+fn fence(s: &mut Shell, name: &str, owner: &str, fence: Fence) -> Result<Option<Token>, Refusal> {
+    let how = (Mode::Exclusive, 1_000_000_000);
+    s.renew_to(&key(0, name), owner, how, Some(fence))
 }
 
 #[derive(Clone, Debug)]
@@ -43,6 +35,8 @@ enum Op {
     Set(usize, Count),
     Delete(usize),
     Fence(usize, Count),
+    /// RENEW … TOKEN by who holds it.
+    Renew(usize),
     /// The clock goes on, or is set back.
     Clock(i64),
     /// `rlock.fencing`.
@@ -73,6 +67,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         2 => (0..3_usize, count.clone()).prop_map(|(at, count)| Op::Set(at, count)),
         2 => (0..3_usize).prop_map(Op::Delete),
         2 => (0..3_usize, count).prop_map(|(at, count)| Op::Fence(at, count)),
+        4 => (0..3_usize).prop_map(Op::Renew),
         2 => clock.prop_map(Op::Clock),
         1 => any::<bool>().prop_map(Op::Counts),
     ];
@@ -111,6 +106,7 @@ fn run(ops: Vec<Op>) {
                 s.ks.keys.remove(&counter(&key(0, NAMES[at])));
             }
             Op::Fence(at, count) => raise(&mut s, &mut m, at, count),
+            Op::Renew(at) => renew(&mut s, &mut m, at),
             Op::Clock(us) => s.pass_us(us, us.max(0)),
             Op::Counts(counts) => {
                 m.counts = counts;
@@ -158,21 +154,54 @@ fn take(s: &mut Shell, m: &mut Model, at: usize) {
         return;
     };
     assert!(is_free);
+    let above = said.iter().flatten().copied().max();
+    given(s, m, token.0, &locks, above.unwrap_or(0));
+    for (at, said) in locks.into_iter().zip(said) {
+        m.held[at] = Some((owner.clone(), token.0));
+        is_counted(s, m, (at, said), token.0);
+    }
+}
+
+/// A token is given for these locks: the next by the clock, or above this and all that they had.
+fn given(s: &Shell, m: &mut Model, token: i64, locks: &[usize], above: i64) {
     let by_clock = s.now.wall.0.max(m.row + 1);
-    let counted = said.iter().flatten().copied();
-    let above = counted.chain(locks.iter().map(|at| m.had[*at]));
-    let expected = by_clock.max(above.max().unwrap_or(0) + 1);
-    assert_eq!(token.0, expected, "the token of {at}");
-    assert!(token.0 <= MOST);
-    if token.0 == by_clock {
+    let had = locks.iter().map(|at| m.had[*at]);
+    let expected = by_clock.max(had.max().unwrap_or(0).max(above) + 1);
+    assert_eq!(token, expected, "the token of {locks:?}");
+    assert!(token <= MOST);
+    if token == by_clock {
         m.row = by_clock;
     }
-    for (at, said) in locks.into_iter().zip(said) {
-        assert!(token.0 > m.had[at] && said.is_none_or(|said| token.0 > said));
-        m.had[at] = if token.0 == MOST { 0 } else { token.0 };
-        m.held[at] = Some((owner.clone(), token.0));
-        let kept = (m.counts || said.is_some()).then_some(Value::Number(token.0));
-        assert_eq!(told(s, NAMES[at]).map(|(value, _)| value), kept);
+    for at in locks {
+        m.had[*at] = if token == MOST { 0 } else { token };
+    }
+}
+
+/// It is written to the counter, where there was one or is to be.
+fn is_counted(s: &mut Shell, m: &Model, (at, said): (usize, Option<i64>), token: i64) {
+    let kept = (m.counts || said.is_some()).then_some(Value::Number(token));
+    assert_eq!(told(s, NAMES[at]).map(|(value, _)| value), kept);
+}
+
+fn renew(s: &mut Shell, m: &mut Model, at: usize) {
+    let Some((owner, had)) = m.held[at].clone() else {
+        return;
+    };
+    let (_, said) = counters(s, at);
+    let before = s.ks.keys.clone();
+    let found = fence(s, NAMES[at], &owner, Fence::New);
+    match said {
+        Ok(said) if had < MOST => {
+            let token = found.unwrap().unwrap().0;
+            assert!(token > had, "{token} after {had}");
+            given(s, m, token, &[at], said[0].unwrap_or(0).max(had));
+            m.held[at] = Some((owner, token));
+            is_counted(s, m, (at, said[0]), token);
+        }
+        _ => {
+            assert!(found.is_err(), "{found:?}");
+            assert_eq!(s.ks.keys, before, "a refused request wrote");
+        }
     }
 }
 
@@ -185,7 +214,7 @@ fn raise(s: &mut Shell, m: &mut Model, at: usize, count: Count) {
     };
     let (_, said) = counters(s, at);
     let before = s.ks.keys.clone();
-    let found = fence(s, NAMES[at], &owner, brought);
+    let found = fence(s, NAMES[at], &owner, Fence::Raise(Token(brought)));
     let said = said.map(|said| said.into_iter().flatten().max().unwrap_or(0));
     let far = brought > m.row.max(s.now.wall.0 + DAY_US);
     let new = |said: i64| brought > said.max(token).max(m.had[at]);

@@ -6,8 +6,8 @@ use crate::lock::grant::{self, Tried};
 use crate::lock::head::{self, Next};
 use crate::lock::kind::permits::is_short;
 use crate::lock::queue::Portion;
-use crate::lock::subscribers;
 use crate::lock::table::Entry;
+use crate::lock::{reconcile, subscribers};
 use crate::lock::{Decision, Key, Kind, Mode, WakeTarget};
 
 /// Waiters with so many keys are looked at in one decision: readers that may all enter, say.
@@ -17,6 +17,8 @@ const MOST_TRIES: usize = 128;
 /// Gives a key to those at the head of its queue who can have it now, as far as
 /// tries are left.
 fn serve(d: &mut Decision<'_>, key: &Key, tries: &mut Portion) {
+    // The timer may be late for who holds it, and comes to waits that are over first.
+    reconcile::end_leases(d, key);
     let mut permits_given = false;
     while let Some(next) = head::next(d.core, key) {
         if tries.is_over() {

@@ -1,5 +1,5 @@
-//! What an owner's other requests come to when it gets a hold: they nest, are
-//! refused, or go first.
+//! What an owner's other requests come to when it gets a hold: they nest, are refused, or go
+//! first. And who is refused for a cycle that a grant or a leaving has made.
 
 use std::collections::BTreeSet;
 

@@ -79,6 +79,8 @@ fn name_of(ways: &[&str]) -> &'static str {
         "condition"
     } else if ways.contains(&"READ") {
         "mode"
+    } else if ways.contains(&"TOKEN") {
+        "fencing"
     } else {
         "wait"
     }
@@ -149,6 +151,12 @@ mod tests {
 
     #[test]
     fn of_several_ways_one_can_be_said() {
+        let name = |usage| parse(usage).pop().unwrap().name.into_string();
+        assert_eq!(
+            name("RLOCK.X [FENCE token|TOKEN]").as_deref(),
+            Ok("fencing")
+        );
+        assert_eq!(name("RLOCK.X [BLOCK ms|QUEUE ms]").as_deref(), Ok("wait"));
         let docs = parse("RLOCK.X key [IFOWNER owner | IFTOKEN token]");
         let condition = docs.last().unwrap();
         assert_eq!(condition.name.to_str(), Ok("condition"));

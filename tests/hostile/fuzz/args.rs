@@ -37,7 +37,9 @@ const FORMS: [Form; 8] = [
         false,
         true,
         true,
-        &["READ", "WRITE", PERMITS, "NOTIFY", "WATCHDOG", "FENCE"],
+        &[
+            "READ", "WRITE", PERMITS, "NOTIFY", "WATCHDOG", "FENCE", "TOKEN",
+        ],
     ),
     Form(
         true,
@@ -51,7 +53,7 @@ const FORMS: [Form; 8] = [
     Form(false, false, false, &["COUNT"]),
 ];
 
-const WORDS: [&[u8]; 40] = [
+const WORDS: [&[u8]; 41] = [
     b"READ",
     b"WRITE",
     b"LIMIT",
@@ -65,6 +67,7 @@ const WORDS: [&[u8]; 40] = [
     b"IFHELD",
     b"IFTOKEN",
     b"FENCE",
+    b"TOKEN",
     b"COUNT",
     b"read",
     b"Permits",
@@ -171,8 +174,10 @@ fn say(options: &Options<'_>, said: &mut Words) {
         Some(Only::Token(token)) => word(&format!("IFTOKEN {}", token.0)),
         None => {}
     }
-    if let Some(token) = options.fence {
-        word(&format!("FENCE {}", token.0));
+    match options.fence {
+        Some(Fence::Raise(token)) => word(&format!("FENCE {}", token.0)),
+        Some(Fence::New) => word("TOKEN"),
+        None => {}
     }
     if let Some(count) = options.count {
         word(&format!("COUNT {count}"));

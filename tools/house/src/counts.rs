@@ -26,7 +26,7 @@ pub const LIMITS: [Limit; 4] = [
     },
     Limit {
         what: "lines of src/lock without tests",
-        most: 17_683,
+        most: 17_762,
         target: 9_500,
     },
     Limit {

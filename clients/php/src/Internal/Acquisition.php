@@ -7,7 +7,7 @@ namespace Rlock\Internal;
 use Rlock\Exception\LostException;
 use Rlock\Exception\RefusedException;
 
-/** @internal One acquisition that is under way. */
+/** @internal One acquisition that is under way. Whoever begins it holds the handlers of signals back (Signals). */
 final class Acquisition
 {
     /** A connection that was silent for so long is replaced; the server keeps the place in its queue. */
@@ -21,9 +21,6 @@ final class Acquisition
     private readonly int $process;
     /** Whether the server may have something of it that nobody else releases. */
     private bool $isOpen = false;
-    /** Whether the handlers of signals wait for its end. */
-    private bool $isHeld = false;
-    private bool $wereOpen = false;
 
     public function __construct(
         private readonly Engine $engine,
@@ -43,7 +40,6 @@ final class Acquisition
         if ($this->isOpen && getmypid() === $this->process) {
             $this->settle();
         }
-        $this->letSignals();
     }
 
     /**
@@ -55,38 +51,25 @@ final class Acquisition
      */
     public function run(\Closure $make): mixed
     {
+        $wereOpen = Signals::open(Signals::areHeld());
         try {
-            $this->isHeld = Signals::hold();
-            $this->wereOpen = Signals::open(Signals::areHeld());
             $grant = $this->first();
             if ($grant === null && $this->wait > 0) {
                 $grant = $this->wait();
             }
-            $made = $grant === null ? null : $make($grant);
-            $this->letSignals();
-            // From the last look for signals to the program there are neither calls nor jumps, where one could come.
-            $this->isOpen = false;
-            return $made;
+            return $grant === null ? null : $make($grant);
         } catch (\Throwable $e) {
             // Whatever it was, also an exception of a signal's handler: nothing may stay. But for a newer request of the
             // same owner, which has the place now.
-            $this->isHeld = Signals::hold() || $this->isHeld;
             $isSuperseded = $e instanceof RefusedException && $e->errorCode === 'SUPERSEDED';
             if ($this->isOpen && !$isSuperseded) {
                 $this->settle();
             }
-            $this->isOpen = false;
-            $this->letSignals();
             throw $e;
+        } finally {
+            $this->isOpen = false;
+            Signals::open($wereOpen);
         }
-    }
-
-    private function letSignals(): void
-    {
-        $isHeld = $this->isHeld;
-        $this->isHeld = false;
-        Signals::open($this->wereOpen);
-        Signals::let($isHeld);
     }
 
     /** At once, if it is free. */

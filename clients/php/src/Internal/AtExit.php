@@ -12,6 +12,8 @@ final class AtExit
 {
     private const FATAL = E_ERROR | E_CORE_ERROR | E_COMPILE_ERROR | E_USER_ERROR | E_RECOVERABLE_ERROR;
 
+    /** What is to be undone if the program exits now, in the handler of a signal. */
+    public static ?\Closure $undo = null;
     private static ?\WeakMap $open = null;
 
     public static function add(object $one): void
@@ -25,6 +27,7 @@ final class AtExit
 
     private static function release(): void
     {
+        self::$undo?->__invoke();
         if (((error_get_last()['type'] ?? 0) & self::FATAL) === 0) {
             return;
         }

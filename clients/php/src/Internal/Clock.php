@@ -18,8 +18,9 @@ final class Clock
 
     public static function now(): self
     {
-        $uptime = @file_get_contents('/proc/uptime', length: 32);
-        return new self(self::monotonic(), $uptime === false ? null : (float) $uptime);
+        $text = @file_get_contents('/proc/uptime', length: 32);
+        $uptime = $text === false ? null : (float) $text;
+        return new self(self::monotonic(), $uptime);
     }
 
     /** Seconds, for what need not count a suspend. */

@@ -36,8 +36,10 @@ final class Engine
         if (!($timeout > 0 && $timeout <= 3600)) {
             throw new \InvalidArgumentException("the timeout must be more than 0 s and at most 3600 s, got $timeout s");
         }
-        $link = Clients::link($client, $server);
-        return new self($link, new Backends($backend, $link->isCluster(), $logger), $timeout);
+        return Signals::held(static function () use ($client, $timeout, $backend, $server, $logger): self {
+            $link = Clients::link($client, $server);
+            return new self($link, new Backends($backend, $link->isCluster(), $logger), $timeout);
+        });
     }
 
     /**
@@ -78,13 +80,7 @@ final class Engine
      */
     public function ask(string $key, Call $call, ?Call $again = null, ?float $end = null): array
     {
-        $isHeld = Signals::hold();
-        try {
-            $answer = $this->asked($key, $call, $again, $end);
-        } finally {
-            Signals::let($isHeld);
-        }
-        return $answer;
+        return Signals::held(fn (): array => $this->asked($key, $call, $again, $end));
     }
 
     /** The same, while no handler of a signal runs. */

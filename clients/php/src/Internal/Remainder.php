@@ -30,12 +30,9 @@ final class Remainder
         if ($this->isOver || $this->pid !== getmypid()) {
             return;
         }
-        $isHeld = Signals::hold();
-        try {
+        Signals::held(function (): void {
             $this->isOver = true;
             $this->engine->leave($this->request);
-        } finally {
-            Signals::let($isHeld);
-        }
+        });
     }
 }

@@ -10,6 +10,7 @@ use Rlock\Exception\RefusedException;
 use Rlock\Internal\Call;
 use Rlock\Internal\Engine;
 use Rlock\Internal\Request;
+use Rlock\Internal\Signals;
 
 /**
  * A lock of Laravel's cache. On the server each acquisition has a name of its own, the owner's and random digits:
@@ -29,12 +30,14 @@ final class Lock extends CacheLock
         int|float|null $seconds,
         ?string $owner = null,
     ) {
-        parent::__construct($name, $seconds ?? 0, $owner);
+        // Not between the arguments: see Signals.
+        $seconds ??= 0;
+        parent::__construct($name, $seconds, $owner);
     }
 
     public function acquire(): bool
     {
-        return $this->take(0);
+        return $this->take(0, false);
     }
 
     /**
@@ -45,12 +48,10 @@ final class Lock extends CacheLock
      */
     public function block($seconds, $callback = null): mixed
     {
-        if (!$this->take(max((float) $seconds, 0))) {
-            throw new LockTimeoutException();
-        }
         if (!is_callable($callback)) {
-            return true;
+            return $this->take(max((float) $seconds, 0), true);
         }
+        $this->take(max((float) $seconds, 0), true);
         try {
             return $callback();
         } finally {
@@ -60,17 +61,21 @@ final class Lock extends CacheLock
 
     public function release(): bool
     {
-        $held = $this->found();
-        $this->held = null;
-        return $held !== null && $this->isTrue($held->release(), $held, $held->releaseAll());
+        return Signals::held(function (): bool {
+            $held = $this->found();
+            $this->held = null;
+            return $held !== null && $this->isTrue($held->release(), $held, $held->releaseAll());
+        });
     }
 
     /** The lease begins anew. */
     public function refresh($seconds = null): bool
     {
-        $held = $this->found();
-        $lease = Request::milliseconds($this->lease($seconds ?? $this->seconds), 'the lease');
-        return $held !== null && $this->isTrue($held->renew($lease), $held);
+        return Signals::held(function () use ($seconds): bool {
+            $held = $this->found();
+            $lease = Request::milliseconds($this->lease($seconds ?? $this->seconds), 'the lease');
+            return $held !== null && $this->isTrue($held->renew($lease), $held);
+        });
     }
 
     public function forceRelease(): void
@@ -86,14 +91,29 @@ final class Lock extends CacheLock
 
     protected function getCurrentOwner(): ?string
     {
-        $owner = $this->engine->holders($this->name)[0]['owner'] ?? null;
-        return $owner === null ? null : self::plain($owner);
+        return Signals::held(function (): ?string {
+            $owner = $this->engine->holders($this->name)[0]['owner'] ?? null;
+            return $owner === null ? null : self::plain($owner);
+        });
     }
 
-    private function take(float $wait): bool
+    /** @param bool $isNeeded not to get it is an error */
+    private function take(float $wait, bool $isNeeded): bool
     {
-        $request = $this->request($this->owner . ':' . bin2hex(random_bytes(8)));
-        return $this->engine->acquire($request, $wait, fn (): Request => $this->held = $request) !== null;
+        $before = $this->held;
+        return Signals::allOrNothing(function () use ($wait, $isNeeded): bool {
+            $request = $this->request($this->owner . ':' . bin2hex(random_bytes(8)));
+            $taken = $this->engine->acquire($request, $wait, fn (): Request => $this->held = $request);
+            return $taken !== null || $isNeeded && throw new LockTimeoutException();
+        }, fn () => $this->giveBack($before));
+    }
+
+    private function giveBack(?Request $before): void
+    {
+        [$held, $this->held] = [$this->held, $before];
+        if ($held !== null && $held !== $before) {
+            $this->engine->leave($held);
+        }
     }
 
     /** What the owner has of the lock, by this object or another one. */

@@ -11,6 +11,7 @@ use Rlock\Exception\RlockException;
 use Rlock\Internal\Engine;
 use Rlock\Internal\Grant;
 use Rlock\Internal\Request;
+use Rlock\Internal\Signals;
 use Rlock\Mode;
 use Rlock\Server;
 use Symfony\Component\Lock\BlockingSharedLockStoreInterface;
@@ -71,6 +72,11 @@ final class RlockStore implements BlockingStoreInterface, BlockingSharedLockStor
 
     public function putOffExpiration(Key $key, float $ttl): void
     {
+        Signals::held(fn () => $this->putOff($key, $ttl));
+    }
+
+    private function putOff(Key $key, float $ttl): void
+    {
         $held = $this->held($key) ?? throw new LockConflictedException();
         try {
             [, $sent] = $this->engine->ask($held->keys[0], $held->renew(self::milliseconds($ttl)));
@@ -86,6 +92,11 @@ final class RlockStore implements BlockingStoreInterface, BlockingSharedLockStor
 
     public function delete(Key $key): void
     {
+        Signals::held(fn () => $this->release($key));
+    }
+
+    private function release(Key $key): void
+    {
         $held = $this->held($key);
         if ($held === null) {
             return;
@@ -100,6 +111,11 @@ final class RlockStore implements BlockingStoreInterface, BlockingSharedLockStor
 
     public function exists(Key $key): bool
     {
+        return Signals::held(fn (): bool => $this->has($key));
+    }
+
+    private function has(Key $key): bool
+    {
         $held = $this->held($key);
         if ($held === null) {
             return false;
@@ -113,6 +129,19 @@ final class RlockStore implements BlockingStoreInterface, BlockingSharedLockStor
     }
 
     private function acquire(Key $key, Mode $mode, float $wait): void
+    {
+        $taken = null;
+        Signals::allOrNothing(function () use ($key, $mode, $wait, &$taken): void {
+            $taken = $this->take($key, $mode, $wait);
+        }, function () use ($key, &$taken): void {
+            if ($taken !== null) {
+                $this->engine->leave($taken);
+                $key->removeState(self::class);
+            }
+        });
+    }
+
+    private function take(Key $key, Mode $mode, float $wait): Request
     {
         $before = $this->held($key);
         $request = new Request([(string) $key], max($this->initialTtl, 0.001), $mode, owner: $before?->owner);
@@ -130,6 +159,7 @@ final class RlockStore implements BlockingStoreInterface, BlockingSharedLockStor
         $key->setState(self::class, ['owner' => $request->owner, 'mode' => $mode->value]);
         $key->reduceLifetime($this->initialTtl - $grant->since->elapsed());
         $this->checkNotExpired($key);
+        return $request;
     }
 
     /** What this key has of the lock, as far as is known here. */

@@ -44,10 +44,22 @@ final class Program
     }
 
     /** The rest of its output, when it has ended. */
-    public function rest(): string
+    public function rest(float $seconds = 300): string
     {
         fclose($this->input);
-        $rest = stream_get_contents($this->output);
+        stream_set_blocking($this->output, false);
+        $rest = '';
+        for ($end = microtime(true) + $seconds; !feof($this->output);) {
+            $left = $end - microtime(true);
+            if ($left <= 0) {
+                $this->kill();
+                throw new \RuntimeException("the program has not ended in $seconds s, and said: $rest");
+            }
+            $ready = [$this->output];
+            $none = [];
+            stream_select($ready, $none, $none, (int) ceil($left));
+            $rest .= fread($this->output, 65536);
+        }
         proc_close($this->process);
         return trim($rest);
     }

@@ -399,6 +399,7 @@ local PERMITS_WANTED = { 'permits', nil, 'permits', Args.permits }
 local PERMITS_BACK = { 'mode', 'permits', 'permits', Args.permits_if_any }
 local PERMITS = { 'mode', 'permits' }
 local FENCE = { 'fence', nil, 'fence', Args.fence }
+local TOKEN = { 'fence', 'new' }
 local COUNT = { 'count', nil, 'count', Args.count }
 local PLACE = { 'place', nil, 'place', Args.place }
 local PLACE_NAME = { 'place', nil, 'place', Args.place_name }
@@ -1113,6 +1114,14 @@ local function given(key, token)
     remember(key, AHEAD, { token = math.max(token, given_before(key)) })
 end
 
+-- Nothing is above the greatest token.
+local function needs_greater(key, token)
+    if token < MOST_MS then return end
+    refuse(WRONG_TYPE .. ': redisson_lock_token:... of %s, its fencing counter, has reached ' ..
+        '%.0f, and no token is greater; use another name, or DEL it and what storage ' ..
+        'remembers', shown(key), MOST_MS)
+end
+
 -- The name of a lock's counter, and what it says; nil: it has none. `made`: it gets one.
 local function counter_of(key, made)
     local name = prefixed('redisson_lock_token', key)
@@ -1133,11 +1142,7 @@ local function counter_of(key, made)
         refuse(WRONG_TYPE .. ': redisson_lock_token:... of ' .. shown(key) .. ', its fencing ' ..
             'counter, is no integer that can be raised; use another name, or DEL it')
     end
-    if counted >= MOST_MS then
-        refuse(WRONG_TYPE .. ': redisson_lock_token:... of %s, its fencing counter, has reached ' ..
-            '%.0f, and no token is greater; use another name, or DEL it and what storage ' ..
-            'remembers', shown(key), MOST_MS)
-    end
+    needs_greater(key, counted)
     return name, counted
 end
 
@@ -1626,22 +1631,45 @@ local function release(work, keys, list)
     return whole(holds - by)
 end
 
+-- The one hold of an owner, in this mode, has a new token from now on. What nests shares one.
+local function renew_token(work, lock, owner, mode)
+    local holds, key = 0, lock.key
+    for _, each in ipairs(MODES) do holds = holds + (holds_of(lock, owner, each) or 0) end
+    if holds ~= 1 then
+        refuse('HELD owner ' .. shown(owner) .. ' holds ' .. shown(key) .. ' more than once, ' ..
+            'and TOKEN is for a hold that is alone: release the others first')
+    end
+    local known = known_of(lock, owner)
+    if known then
+        needs_greater(key, known.token)
+        given(key, known.token)
+    end
+    local token = new_token(work, { key })
+    known = { token = token, since = known and known.since or work.now_us }
+    ends_now(lock, owner, mode, known, lease_end(lock, owner))
+    return token
+end
+
 local function renew(work, keys, list)
     local args = arguments(
         'RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WANTED] [WATCHDOG] ' ..
-        '[FENCE token]', list)
+        '[FENCE token|TOKEN]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
         READ = READ, WRITE = WRITE, PERMITS = PERMITS, NOTIFY = NONE, WANTED = NONE,
-        WATCHDOG = NONE, FENCE = FENCE,
+        WATCHDOG = NONE, FENCE = FENCE, TOKEN = TOKEN,
     })
-    local lock = work:look(key, name_of(owner))
-    needs_hold(lock, owner, options.mode or 'exclusive')
-    local known = options.fence and known_of(lock, owner)
-    local newest = known and known.token or 0
-    local fenced = options.fence and raise(work, key, options.fence, newest)
+    local lock, mode = work:look(key, name_of(owner)), options.mode or 'exclusive'
+    needs_hold(lock, owner, mode)
+    local token
+    if options.fence == 'new' then
+        token = renew_token(work, lock, owner, mode)
+    elseif options.fence then
+        local known = known_of(lock, owner)
+        token = raise(work, key, options.fence, known and known.token or 0)
+    end
     set_lease(work, lock, owner, work.now + lease)
-    return fenced and whole(fenced) or 1
+    return token and whole(token) or 1
 end
 
 -- The owner whose lock FORCE is to free; nil: whoever's.

@@ -4,7 +4,7 @@ use super::Locks;
 use crate::lock::table::hold::{Begun, Hold};
 use crate::lock::table::records::New;
 use crate::lock::table::shared::{Change, Shared};
-use crate::lock::{ClientId, Key, Lease, Token, WallMs, WallUs};
+use crate::lock::{ClientId, Key, Lease, Mode, Token, WallMs, WallUs};
 
 impl Locks {
     /// Records the one owner of a plain lock, and when it ends. The hold that is over with that.
@@ -64,6 +64,12 @@ impl Locks {
                 held.begins(Some(now));
             }
         });
+    }
+
+    /// The one hold of an owner has this token from now on. It is held since when it was.
+    pub fn renew_token(&mut self, key: &Key, owner: &[u8], mode: Mode, token: Token, now: WallUs) {
+        self.begin(key, owner, token, now);
+        self.change_hold(key, owner, |hold| hold.renew_token(mode, token));
     }
 
     /// Takes away what is known of a plain hold.

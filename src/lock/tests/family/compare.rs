@@ -85,6 +85,7 @@ fn why(refusal: &Refusal) -> Why {
         Refusal::Migrating { .. } => panic!("there are no slots here"),
         Refusal::NotALock { .. } | Refusal::LeaseKeyTaken { .. } => Why::WrongType,
         Refusal::NotHeld { .. } => Why::NotHeld,
+        Refusal::ManyHolds { .. } => Why::Held,
         Refusal::Superseded => Why::Superseded,
         Refusal::NoLongerMaster => Why::SentAway,
         Refusal::TagInUse { .. } => Why::TagInUse,

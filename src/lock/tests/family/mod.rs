@@ -16,5 +16,6 @@ mod random;
 mod renewals;
 mod sessions;
 mod shell;
+mod steps;
 mod walk;
 mod world;

@@ -31,6 +31,16 @@ pub struct Call {
     pub notify: Option<Words>,
 }
 
+/// RENEW. `anew`: with TOKEN.
+#[derive(Clone, Copy, Debug)]
+pub struct Renewing {
+    pub whose: Whose,
+    pub lease: i64,
+    pub watch: bool,
+    pub notify: Option<Words>,
+    pub anew: bool,
+}
+
 /// Whose hold a request is about: one that is there, or these words exactly.
 #[derive(Clone, Copy, Debug)]
 pub struct Whose {
@@ -88,12 +98,7 @@ pub enum Op {
         by: Option<usize>,
         only: Option<Only>,
     },
-    Renew {
-        whose: Whose,
-        lease: i64,
-        watch: bool,
-        notify: Option<Words>,
-    },
+    Renew(Renewing),
     ReleaseMany {
         keys: Vec<Place>,
         whose: Whose,
@@ -137,15 +142,11 @@ pub enum Op {
         cycle: bool,
         fires: bool,
     },
-    /// Time passes while nothing may be written, and the timer fires; then again, when
+    /// So many us pass while nothing may be written, and the timer fires; then again, when
     /// it may be.
-    Shut {
-        us: i64,
-    },
-    /// The wall clock is set forward, or back.
-    Set {
-        ms: i64,
-    },
+    Shut(i64),
+    /// The wall clock is set forward, or back, so many ms.
+    Set(i64),
     /// Somebody else does something; rlock hears of it after the command (7.2 and
     /// later), or with its next command or timer (7.0).
     Other {
@@ -224,6 +225,17 @@ fn whose() -> impl Strategy<Value = Whose> {
             own_seat,
         },
     )
+}
+
+fn renewing() -> impl Strategy<Value = Renewing> {
+    let flags = (prop::bool::weighted(0.3), prop::bool::weighted(0.3));
+    (whose(), lease(), flags, words()).prop_map(|(whose, lease, (watch, anew), notify)| Renewing {
+        whose,
+        lease,
+        watch,
+        notify,
+        anew,
+    })
 }
 
 fn only() -> impl Strategy<Value = Option<Only>> {
@@ -340,34 +352,12 @@ fn other() -> impl Strategy<Value = Other> {
     ]
 }
 
-/// A whole run, shown with one step a line.
-#[derive(Clone)]
-pub struct Steps(pub Vec<Op>);
-
-impl std::fmt::Debug for Steps {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|op| write!(f, "\n  {op:?}"))
-    }
-}
-
-/// A run that fails is made shorter, step by step; the steps stay as they are.
-pub fn steps(most: usize) -> impl Strategy<Value = Steps> {
-    let with_close = |op| match op {
-        Op::Resend(seat) => vec![Op::Close(seat), Op::Resend(seat)],
-        op => vec![op],
-    };
-    let op = op().no_shrink().prop_map(with_close);
-    prop::collection::vec(op, 1..most).prop_map(|ops| Steps(ops.concat()))
-}
-
-fn op() -> impl Strategy<Value = Op> {
+pub fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         24 => call().prop_map(Op::Acquire),
         9 => (whose(), by(), only()).prop_map(|(whose, by, only)| Op::Release { whose, by, only }),
         2 => (place(), 1..4usize).prop_map(|(at, limit)| Op::Limit { at, limit }),
-        4 => (whose(), lease(), prop::bool::weighted(0.3), words()).prop_map(
-            |(whose, lease, watch, notify)| Op::Renew { whose, lease, watch, notify }
-        ),
+        5 => renewing().prop_map(Op::Renew),
         2 => (places(), whose()).prop_map(|(keys, whose)| Op::ReleaseMany { keys, whose }),
         1 => (places(), whose(), lease()).prop_map(
             |(keys, whose, lease)| Op::RenewMany { keys, whose, lease }
@@ -382,8 +372,8 @@ fn op() -> impl Strategy<Value = Op> {
         2 => Just(Op::Confirm),
         5 => session(),
         9 => (0..60_000i64, prop::bool::weighted(0.2), prop::bool::weighted(0.8)).prop_map(|(us, cycle, fires)| Op::Pass { us, cycle, fires }),
-        2 => (0..200_000i64).prop_map(|us| Op::Shut { us }),
-        1 => (-300..300i64).prop_map(|ms| Op::Set { ms }),
+        2 => (0..200_000i64).prop_map(Op::Shut),
+        1 => (-300..300i64).prop_map(Op::Set),
         6 => (other(), prop::bool::weighted(0.3)).prop_map(|(what, late)| Op::Other { what, late }),
     ]
 }

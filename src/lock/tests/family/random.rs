@@ -8,8 +8,9 @@ use proptest::test_runner::{RngSeed, TestRunner};
 
 use super::compare::compare;
 use super::model::Place;
-use super::ops::{steps, Op, Other, Steps, Whose, SEATS};
+use super::ops::{Op, Other, Whose, SEATS};
 use super::promises::Promises;
+use super::steps::{steps, Steps};
 use super::world::World;
 use crate::lock::tests::runs;
 use crate::lock::Rules;

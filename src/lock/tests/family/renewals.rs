@@ -1,23 +1,24 @@
 //! RENEW and MRENEW in a random run.
 
 use super::model::{Place, Renew};
-use super::ops::{Whose, Words};
+use super::ops::{Renewing, Whose};
 use super::sessions::wants_hints;
 use super::world::{Got, World};
 
 impl World {
-    pub fn renew(&mut self, whose: Whose, lease: i64, watch: bool, notify: Option<Words>) {
-        let (place, owner, mode, seat) = self.who(whose);
+    pub fn renew(&mut self, words: Renewing) {
+        let (place, owner, mode, seat) = self.who(words.whose);
         if let Some(client) = self.speaks(seat) {
-            let to = self.address(client, notify);
+            let to = self.address(client, words.notify);
             let renew = Renew {
                 place,
                 owner,
                 mode,
-                lease,
-                bind: watch.then_some(client),
+                lease: words.lease,
+                bind: words.watch.then_some(client),
                 notify: to,
-                wanted: wants_hints(notify, to),
+                wanted: wants_hints(words.notify, to),
+                anew: words.anew,
             };
             if renew.binds() {
                 // Else it is left open which of its holds a grant is that is lost.
@@ -25,7 +26,8 @@ impl World {
             }
             let got = self.shell.renew(&renew);
             self.renamed = renew.notify.filter(|_| got.is_ok());
-            let got = got.map_or_else(Got::Refused, |()| Got::Done);
+            let done = |token: Option<_>| token.map_or(Got::Done, Got::Token);
+            let got = got.map_or_else(Got::Refused, done);
             self.replies = Some((got, self.model.renew(&renew)));
         }
     }

@@ -6,8 +6,8 @@ use super::model::{
     Address as To, Ask as Words, Client, Mode as Way, Owner, Place, Renew, Share as HowMuch,
 };
 use crate::lock::{
-    self, Address, Aim, Ask, Cause, Ended, Gate, Key, Mode, Note, Once, Only, Refusal, Renewal,
-    Share, Verdict, Wait, WaiterId,
+    self, Address, Aim, Ask, Cause, Ended, Fence, Gate, Key, Mode, Note, Once, Only, Refusal,
+    Renewal, Share, Token, Verdict, Wait, WaiterId,
 };
 
 pub fn at(place: Place) -> Key {
@@ -118,7 +118,7 @@ impl Shell {
         self.step(|d| lock::release_many(d, &names, &ended))
     }
 
-    pub fn renew(&mut self, words: &Renew) -> Result<(), Refusal> {
+    pub fn renew(&mut self, words: &Renew) -> Result<Option<Token>, Refusal> {
         let notify = words.notify.map(|to| self.told_at(to, words.wanted));
         let (db, name) = words.place;
         let renewal = Renewal {
@@ -128,10 +128,9 @@ impl Shell {
             lease: words.lease,
             watch: words.bind,
             notify: notify.as_ref(),
-            fence: None,
+            fence: words.anew.then_some(Fence::New),
         };
         self.step(|d| lock::renew(d, name.as_bytes(), &renewal))
-            .map(|_| ())
     }
 
     pub fn renew_many(

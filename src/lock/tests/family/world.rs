@@ -132,7 +132,7 @@ impl World {
                 | Op::Again { .. }
                 | Op::Release { .. }
                 | Op::ReleaseMany { .. }
-                | Op::Renew { .. }
+                | Op::Renew(_)
                 | Op::RenewMany { .. }
                 | Op::Force { .. }
                 | Op::Other {
@@ -169,12 +169,7 @@ impl World {
             Op::Demote => self.demote(),
             Op::Release { whose, by, only } => self.release(*whose, *by, *only),
             Op::Limit { at, limit } => self.limit(*at, *limit),
-            Op::Renew {
-                whose,
-                lease,
-                watch,
-                notify,
-            } => self.renew(*whose, *lease, *watch, *notify),
+            Op::Renew(words) => self.renew(*words),
             Op::ReleaseMany { keys, whose } => self.release_many(keys, *whose),
             Op::RenewMany { keys, whose, lease } => self.renew_many(keys, *whose, *lease),
             Op::Force { at, seat, aim } => self.force(*at, *seat, *aim),
@@ -186,8 +181,8 @@ impl World {
             Op::Lose { which, closes } => self.lose(*which, *closes),
             Op::Confirm => self.confirm(|_| true),
             Op::Pass { us, cycle, fires } => self.let_pass(*us, *cycle, *fires),
-            Op::Shut { us } => self.shut(*us),
-            Op::Set { ms } => self.set_clock(*ms),
+            Op::Shut(us) => self.shut(*us),
+            Op::Set(ms) => self.set_clock(*ms),
             Op::Other { what, late } => {
                 self.change(*what);
                 self.unread = true;

@@ -134,6 +134,9 @@ impl Draw {
         if self.once_in(8) {
             more.push(args!["FENCE", self.token()]);
         }
+        if self.once_in(6) {
+            more.push(args!["TOKEN"]);
+        }
         self.append(&mut args, more);
         args
     }

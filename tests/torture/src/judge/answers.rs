@@ -132,6 +132,7 @@ fn wrong(args: &[String], request: &Request, out: &Out) -> Option<&'static str> 
         (Out::Int(count), Verb::Mrelease) if (0..=keys).contains(count) => None,
         (Out::View(_), Verb::Info) => None,
         (Out::Text(text), Verb::Echo) if *text == args[1] => None,
+        (Out::Text(text), Verb::Heartbeat) if text == "OK" => None,
         (Out::Text(_), Verb::Other) => None,
         (Out::Int(0..=9), Verb::Wait) => None,
         (Out::Text(text), Verb::Acquire | Verb::Macquire) if request.queues => {

@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use rlock_torture::history::{Conn, End, Fault};
 
 use crate::past::{cuts_bonds, ends_all, ends_key, Past, NEVER};
+use crate::silent;
 
 /// What a connection was used for.
 #[derive(Default)]
@@ -51,17 +52,27 @@ pub fn deaths(past: &Past) -> HashMap<u32, (u64, u64)> {
 fn by_server(past: &Past, conn: &Conn, uses: &Uses) -> u64 {
     let faults = past.faults.iter();
     let faults = faults.filter(|fault| may_close(fault, conn, &uses.watched));
-    let faults = faults.map(|fault| (fault.begin, fault.end + fault.ms * 1000));
+    let faults = faults.map(|fault| (fault.begin, fault.end + late(fault)));
     let who = format!("server {}", conn.server);
     let stalls = past.stalls.iter().filter(|stall| stall.who == who);
     let stalls = stalls.map(|stall| (stall.from, stall.to));
-    let causes = faults.chain(stalls).filter(|(begin, end)| {
+    // What it loses then it may not be told otherwise.
+    let silences = silent::silences(past, conn.conn);
+    let causes = faults.chain(stalls).chain(silences).filter(|(begin, end)| {
         let in_its_life = *begin <= conn.closed && *end >= conn.opened;
         in_its_life && past.settled(*end) >= uses.served
     });
     match causes.map(|(begin, _)| begin).min() {
         Some(begin) => begin.max(uses.served),
         None => conn.last,
+    }
+}
+
+/// What was done shows later by so much, us.
+fn late(fault: &Fault) -> u64 {
+    match silent::stands_still(&fault.kind) {
+        true => 0,
+        false => fault.ms * 1000,
     }
 }
 

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use crate::past::Lock;
 
 /// All checks that there are, so that one that never had anything to do shows.
-pub const CHECKS: [&str; 18] = [
+pub const CHECKS: [&str; 19] = [
     "exclusion",
     "permits",
     "held",
     "messages",
     "silence",
     "lost",
+    "silent",
     "cancel",
     "once",
     "list",

@@ -7,6 +7,7 @@ use rlock_torture::history::Out;
 use crate::clocks::{self, FORWARD};
 use crate::past::{ends_all, ends_key, switches, Asked, Past, NEVER};
 use crate::request::{Mode, Verb};
+use crate::silent;
 use crate::strict;
 
 /// What a server may be off by when it counts from a request to its deadline, us.
@@ -129,6 +130,8 @@ struct Own {
     common: Bounds,
     /// Renewals, with what steps of the clock make of them.
     stepped: Bounds,
+    /// When connections that watch its holds may be taken for silent. What was asked for goes on.
+    silent: Bounds,
     /// Connections took its holds over from others, and may have left them unwatched.
     rebinds: bool,
 }
@@ -142,6 +145,7 @@ impl Own {
             by_token: Vec::new(),
             common: Bounds::default(),
             stepped: Bounds::default(),
+            silent: Bounds::default(),
             rebinds: all().any(|asked| asked.request.notify.is_some() && !asked.request.watchdog),
         };
         for asked in all().filter(|asked| !matches!(asked.op.out, Out::Error(_))) {
@@ -150,6 +154,7 @@ impl Own {
         own.released.iter_mut().for_each(Bounds::close);
         own.common.close();
         own.stepped.close();
+        own.silent.close();
         own
     }
 
@@ -183,6 +188,10 @@ impl Own {
         if request.watchdog || (watched && request.notify.is_some()) {
             let (from, by) = past.death(asked.op.conn);
             self.common.add(by, from);
+            let silences = silent::silences(past, asked.op.conn).into_iter();
+            for (from, by) in silences.filter(|(_, by)| *by > asked.op.call) {
+                self.silent.add(by, from.max(asked.op.call));
+            }
         }
     }
 
@@ -201,8 +210,9 @@ impl Own {
         let mut natural = end.max(call + request.lease_us).saturating_sub(ROUNDING);
         end = end.saturating_sub(ROUNDING);
         if request.watchdog && request.lease_us >= SAFE_WATCHDOG && !self.rebinds {
-            natural = natural.max(past.next_rough(call));
-            end = end.max(past.next_rough(call).min(clocks::next_jump(past, asked)));
+            let watched = past.next_rough(call).min(self.silent.after(call));
+            natural = natural.max(watched);
+            end = end.max(watched.min(clocks::next_jump(past, asked)));
         }
         let natural = natural.min(self.common.after(call));
         let end = end.min(natural).min(self.stepped.after(call));

@@ -9,6 +9,7 @@ use crate::holds::{certain, Ends, Hold};
 use crate::messages::{add, named};
 use crate::past::{switches, Asked, Lock, Past};
 use crate::request::Verb;
+use crate::silent;
 use crate::told::{due, Tag, Told};
 
 pub fn check(past: &Past, found: &mut Findings) {
@@ -68,6 +69,9 @@ fn often(past: &Past, tag: &Tag, ops: &[usize], found: &mut Findings) {
         add(past, found, "lost", text, ops.to_vec(), told[most].0);
     }
     for (at, reason) in told {
+        if reason == "silent" {
+            silent::judge(past, tag, ops, at, found);
+        }
         if !has_cause(past, &past.ops[ops[0]], at, reason) {
             let text = format!("{} was told of a loss without a cause: {reason}", tag.1);
             add(past, found, "lost", text, ops.to_vec(), at);

@@ -21,6 +21,8 @@ mod past;
 mod permits;
 mod report;
 mod request;
+mod rough;
+mod silent;
 mod strict;
 #[cfg(test)]
 mod tests;
@@ -76,6 +78,7 @@ fn judge(past: &Past) -> Findings {
     idle::check(past, &mut found);
     messages::check(past, &mut found);
     losses::check(past, &mut found);
+    silent::check(past, &mut found);
     cancels::check(past, &mut found);
     once::check(past, &mut found);
     listed::check(past, &mut found);

@@ -9,25 +9,20 @@ use rlock_torture::history::{
 };
 
 use crate::answers;
-use crate::clocks::{self, Clocks};
+use crate::clocks::Clocks;
 use crate::closes;
 use crate::request::{Mode, Request, Verb};
+use crate::rough::{Rough, DONE};
 use crate::strict;
 use crate::told::{self, Tag, Told};
 
-/// After a fault of a whole server it takes so long until all is as before, us.
-const SETTLE: u64 = 1_500_000;
-/// And after a stall of the machine.
+/// After a stall of the machine it takes so long until all is as before, us.
 const SHORT: u64 = 100_000;
 /// A server that stood still for about a second does nothing on its own until it could
 /// learn what happened meanwhile: for two beats of its cron, us.
 const STOOD: u64 = 800_000;
 const WAKES: u64 = 500_000;
-/// A request that was lost is done or forgotten after so long, us.
-const DONE: u64 = 500_000;
 pub const NEVER: u64 = u64::MAX;
-/// Of the cluster's nodes.
-const NODE_TIMEOUT_MS: u64 = 5_000;
 
 /// A lock, as clients name it.
 pub type Lock = (u32, String);
@@ -105,11 +100,14 @@ pub struct Past {
     /// Indices of operations, by lock and then by owner.
     pub locks: BTreeMap<Lock, BTreeMap<String, Vec<usize>>>,
     pub by_conn: HashMap<u32, Vec<usize>>,
+    /// HEARTBEATs, by connection.
+    pub heartbeats: HashMap<u32, Vec<usize>>,
     /// CANCELs, by database and owner; and LIMITs, by lock.
     pub cancels: HashMap<(u32, String), Vec<usize>>,
     pub limits: BTreeMap<Lock, Vec<usize>>,
-    /// When time was no measure, in order and apart.
-    rough: Vec<(u64, u64)>,
+    /// When time was no measure; and for the servers and one client process.
+    rough: Rough,
+    rough_of: HashMap<u32, Rough>,
     deaths: HashMap<u32, (u64, u64)>,
 }
 
@@ -138,7 +136,10 @@ impl Past {
             }
         }
         past.faults.sort_by_key(|fault| fault.begin);
-        past.rough = past.rough_times();
+        past.rough = past.rough_times(None);
+        let processes: HashSet<u32> = past.conns.keys().map(|conn| process(*conn)).collect();
+        let of = |process| (process, past.rough_times(Some(process)));
+        past.rough_of = processes.into_iter().map(of).collect();
         past.strict = strict::settings(&past.round);
         past.clocks = Clocks::new(&past.faults);
         ops.sort_by_key(|op| op.call);
@@ -191,6 +192,9 @@ impl Past {
                     let whose = (asked.db, asked.owner.clone());
                     self.cancels.entry(whose).or_default().push(at);
                 }
+                Verb::Heartbeat => {
+                    self.heartbeats.entry(asked.op.conn).or_default().push(at);
+                }
                 Verb::Limit => {
                     let lock = (asked.db, request.keys[0].clone());
                     self.limits.entry(lock).or_default().push(at);
@@ -208,60 +212,34 @@ impl Past {
         }
     }
 
-    fn rough_times(&self) -> Vec<(u64, u64)> {
+    fn rough_times(&self, of: Option<u32>) -> Rough {
+        let its = |who: &str| concerns(who, of);
+        let stops = |fault: &&Fault| fault.kind != "stop-client" || its(&fault.note);
+        let stalls = self.stalls.iter().filter(|stall| its(&stall.who));
         let cluster = self.round.topology == "cluster";
-        // Nodes take each other for dead by it.
-        let jumps = |fault: &Fault| {
-            cluster && clocks::steps(&fault.kind) && fault.ms >= NODE_TIMEOUT_MS / 2
-        };
-        let of_faults = self.faults.iter();
-        let of_faults = of_faults.filter(|fault| disturbs(&fault.kind) || jumps(fault));
-        let mut all: Vec<(u64, u64)> = of_faults.map(|fault| (fault.begin, fault.end)).collect();
-        for (_, end) in &mut all {
-            *end += SETTLE;
-        }
-        all.extend(
-            self.stalls
-                .iter()
-                .map(|stall| (stall.from, stall.to + SHORT)),
-        );
-        all.sort_unstable();
-        let mut apart: Vec<(u64, u64)> = Vec::new();
-        for (from, to) in all {
-            match apart.last_mut() {
-                Some((_, last)) if from <= *last => *last = to.max(*last),
-                _ => apart.push((from, to)),
-            }
-        }
-        apart
+        Rough::new(self.faults.iter().filter(stops), stalls, cluster)
     }
 
     /// Nothing hindered the servers or the clients in all this time, nor shortly
     /// before.
     pub fn calm(&self, from: u64, to: u64) -> bool {
-        let first = self
-            .rough
-            .partition_point(|(_, end)| end.saturating_add(SETTLE) < from);
-        self.rough.get(first).is_none_or(|(begin, _)| *begin > to)
+        self.rough.calm(from, to)
+    }
+
+    /// The same of the servers and the client process that has this connection.
+    pub fn calm_for(&self, conn: u32, from: u64, to: u64) -> bool {
+        let of = self.rough_of.get(&process(conn));
+        of.unwrap_or(&self.rough).calm(from, to)
     }
 
     /// When the first thing after this moment began that hinders a server.
     pub fn next_rough(&self, after: u64) -> u64 {
-        let at = self.rough.partition_point(|(_, end)| *end < after);
-        self.rough
-            .get(at)
-            .map_or(NEVER, |(begin, _)| (*begin).max(after))
+        self.rough.next(after)
     }
 
     /// By when what was under way at this moment has been done.
     pub fn settled(&self, at: u64) -> u64 {
-        let mut until = at.saturating_add(DONE);
-        for (begin, end) in &self.rough {
-            if *begin < until && *end + DONE > until {
-                until = end + DONE;
-            }
-        }
-        until
+        self.rough.settled(at)
     }
 
     /// Whether bonds between holds and connections were cut meanwhile by something
@@ -320,25 +298,16 @@ impl Past {
     }
 }
 
-/// Faults after which time is no measure for a while.
-fn disturbs(kind: &str) -> bool {
-    let kinds = [
-        "disk-exit",
-        "disk-full",
-        "restart",
-        "restart-empty",
-        "stop",
-        "stop-client",
-        "pause",
-        "reload",
-        "rewrite",
-        "min-replicas",
-        "detach",
-        "demote",
-        "failover",
-        "swapdb",
-    ];
-    kinds.contains(&kind) || moves_a_slot(kind) || switches(kind)
+/// As its orchestrator and itself number them.
+fn process(conn: u32) -> u32 {
+    conn / 1_000_000
+}
+
+/// Whether what stood still is a server, or that client process; none: whichever it is.
+fn concerns(who: &str, process: Option<u32>) -> bool {
+    let client = who.strip_prefix("client ");
+    let of = process.map(|number| number.to_string());
+    client.is_none() || of.is_none() || client == of.as_deref()
 }
 
 /// Faults after which connections and holds are no longer bound to each other.

@@ -31,6 +31,7 @@ pub enum Verb {
     List,
     Echo,
     Wait,
+    Heartbeat,
     Other,
 }
 
@@ -71,13 +72,14 @@ impl Request {
             "RLOCK.LIST" => Verb::List,
             "ECHO" => Verb::Echo,
             "WAIT" => Verb::Wait,
+            "RLOCK.HEARTBEAT" => Verb::Heartbeat,
             _ => Verb::Other,
         };
         let word = |at: usize| args.get(at).cloned().unwrap_or_default();
         let number = |at: usize| args.get(at).and_then(|word| word.parse::<u64>().ok());
         let count = match verb {
             Verb::Macquire | Verb::Mrelease | Verb::Mrenew => number(1).unwrap_or(0) as usize,
-            Verb::Other | Verb::Echo | Verb::Wait | Verb::List => 0,
+            Verb::Other | Verb::Echo | Verb::Wait | Verb::List | Verb::Heartbeat => 0,
             _ => 1,
         };
         let first = 1 + usize::from(args[0].starts_with("RLOCK.M"));

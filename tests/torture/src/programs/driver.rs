@@ -34,6 +34,9 @@ pub struct Driver {
     pub kind: Arc<Kind>,
     /// By what its client is to keep its locks.
     pub backend: Backend,
+    /// For how long its program may be silent, ms; none: as long as its client says by itself, which
+    /// is longer than a round.
+    pub patience: Option<u64>,
     pub proxy: Arc<Proxy>,
     pub book: Arc<Book>,
     ids: AtomicU64,
@@ -100,7 +103,7 @@ impl Asked {
 impl Driver {
     pub fn new(
         number: usize,
-        (kind, backend): (&Arc<Kind>, Backend),
+        (kind, backend, patience): (&Arc<Kind>, Backend, Option<u64>),
         proxy: Arc<Proxy>,
         book: &Arc<Book>,
         dir: &Path,
@@ -109,6 +112,7 @@ impl Driver {
             number,
             kind: Arc::clone(kind),
             backend,
+            patience,
             proxy,
             book: Arc::clone(book),
             ids: AtomicU64::new(1),
@@ -157,9 +161,19 @@ impl Driver {
         if self.backend == Backend::Script {
             (to["user"], to["password"]) = (NO_FUNCTIONS.into(), NO_FUNCTIONS.into());
         }
+        if let Some(ms) = self.patience.filter(|_| self.can("patience")) {
+            to["patience"] = ms.into();
+        }
         self.ask("open", "", to).finish();
         locked(&self.now).ready = true;
         Ok(())
+    }
+
+    /// Whether its client has what a scenario may need.
+    fn can(&self, need: &str) -> bool {
+        let said = self.ask("hello", "", json!({})).finish();
+        let needs = said.out["ok"]["needs"].as_array();
+        needs.is_some_and(|all| all.iter().any(|one| one == need))
     }
 
     /// As reports say it.
@@ -208,7 +222,7 @@ impl Driver {
     /// Asks; what was asked and answered is written down when it is over.
     pub fn ask(&self, what: &str, hold: &str, words: Value) -> Asked {
         let now = match what {
-            "open" => locked(&self.now),
+            "hello" | "open" => locked(&self.now),
             _ => self.ready(),
         };
         self.ask_of(now, what, hold, words)

@@ -24,6 +24,8 @@ pub struct Faults {
     pub plain: Option<Library>,
     pub book: Arc<Book>,
     pub under_way: Vec<UnderWay>,
+    /// Nothing more is done until then.
+    pub calm_until: Instant,
 }
 
 /// Something that ends at a moment, by this.
@@ -45,6 +47,9 @@ enum End {
 impl Faults {
     /// The next one, drawn.
     pub fn strike(&mut self) -> io::Result<()> {
+        if Instant::now() < self.calm_until {
+            return Ok(());
+        }
         let at = self.rng.usize(0..self.drivers.len());
         let driver = Arc::clone(&self.drivers[at]);
         let proxy = &driver.proxy;
@@ -87,8 +92,15 @@ impl Faults {
                 self.later(End::Nothing, long, fault);
             }
             65..75 => {
-                // Mostly until some of its leases are over.
-                let ms = self.rng.u64(20..4500);
+                // Mostly until some of its leases are over. At times nothing else happens, so that it can
+                // be told what becomes of those who wait.
+                let calm = driver.patience.is_some() && self.rng.u32(0..3) == 0;
+                let least = if calm { 3000 } else { 20 };
+                let ms = self.rng.u64(least..4500);
+                if calm {
+                    self.heal()?;
+                    self.calm_until = Instant::now() + Duration::from_millis(ms);
+                }
                 self.stop_driver(at, ms);
             }
             75..78 => self.kill_driver(at)?,

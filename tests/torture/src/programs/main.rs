@@ -51,6 +51,8 @@ use server::Server;
 
 /// Of each client so many processes.
 const PROCESSES: usize = 2;
+/// For how long some of them may be silent, ms: shorter than many a stop.
+const PATIENCE: u64 = 800;
 /// A thread of ours that comes so late says that the machine stood still, us.
 const LATE: u64 = 150_000;
 
@@ -131,7 +133,9 @@ fn round(
         for process in 0..PROCESSES {
             let place = drivers.len() + 1;
             let proxy = Proxy::start(place, server.port, Arc::clone(&book))?;
-            let what = (kind, servers.backend(process));
+            // With somebody who is soon taken for silent, and somebody who is not.
+            let patience = (process % 2 == 1 && module.is_some()).then_some(PATIENCE);
+            let what = (kind, servers.backend(process), patience);
             let driver = Arc::new(Driver::new(place, what, proxy, &book, dir));
             driver.start()?;
             drivers.push(driver);
@@ -164,6 +168,7 @@ fn round(
         plain,
         book,
         under_way: Vec::new(),
+        calm_until: Instant::now(),
     };
     strike(&mut faults, seconds)?;
     faults.heal()?;

@@ -65,7 +65,16 @@ impl Player {
         done.out.get("ok").map(|_| words)
     }
 
+    /// Not longer than its driver has patience for, if that is short.
+    fn lease(&mut self) -> u64 {
+        match self.driver.patience {
+            Some(most) => self.rng.u64(most * 6 / 10..most),
+            None => self.rng.u64(1000..4000),
+        }
+    }
+
     fn draw(&mut self) -> Value {
+        let lease = self.lease();
         let rng = &mut self.rng;
         let mut words = match self.quiet {
             true => json!({"key": rng.choice(locks::QUIET)}),
@@ -74,8 +83,8 @@ impl Player {
         if rng.u32(0..8) > 0 {
             words["wait"] = (rng.u64(1..55) * rng.u64(1..55)).into();
         }
-        words["lease"] = rng.u64(1000..4000).into();
-        if self.quiet && rng.u32(0..3) == 0 {
+        words["lease"] = lease.into();
+        if self.quiet && self.driver.patience.is_none() && rng.u32(0..3) == 0 {
             words["lease"] = (3 * LONG).into();
             words["key"] = (*rng
                 .choice(&locks::QUIET[..locks::THROWN_OUT])
@@ -109,7 +118,7 @@ impl Player {
                 }
             }
             36 | 37 if plain => {
-                let lease = self.rng.u64(1000..4000);
+                let lease = self.lease();
                 self.says("renew", hold, json!({"lease": lease}));
                 self.look(hold, 300);
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// All checks that there are, so that one that never had anything to do shows.
-pub const CHECKS: [&str; 12] = [
+pub const CHECKS: [&str; 13] = [
     "exclusion",
     "permits",
     "tokens",
@@ -11,6 +11,7 @@ pub const CHECKS: [&str; 12] = [
     "notified",
     "event",
     "false-loss",
+    "silent",
     "held",
     "answers",
     "waits",

@@ -10,6 +10,7 @@ mod left;
 mod losses;
 mod past;
 mod report;
+mod silent;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -48,6 +49,7 @@ fn judge(past: &Past) -> Findings {
     exclusion::check(past, &mut found);
     tokens::check(past, &mut found);
     losses::check(past, &mut found);
+    silent::check(past, &mut found);
     answers::check(past, &mut found);
     left::check(past, &mut found);
     found

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rlock_torture::saw::{Ask, Fault, Left, Life, Record, Round, Stall, Told, Wire};
 
 use crate::hold::{Hold, Mode, NEVER};
+use crate::silent;
 
 /// By then a connection that the server has closed is closed for its client too, us.
 const CLOSED: u64 = 10_000_000;
@@ -73,6 +74,13 @@ impl Past {
         driver == 0 || self.round.raw.contains(&driver)
     }
 
+    /// For how long a driver's program may be silent, us; none: as long as a round lasts.
+    pub fn patience(&self, driver: usize) -> Option<u64> {
+        let mut opens = self.asks.iter().filter(|ask| ask.what == "open");
+        let open = opens.find(|ask| ask.driver == driver)?;
+        open.words["patience"].as_u64().map(|ms| ms * 1000)
+    }
+
     /// From when on the hold may be lost though nobody could tell its client in time.
     pub fn excused(&self, hold: &Hold) -> u64 {
         let thrown = self.thrown_out(hold);
@@ -85,7 +93,8 @@ impl Past {
         let mut kills = self.faults.iter().filter(|one| one.kind == "kill-server");
         let killed = kills.find(|one| one.end >= hold.call);
         let killed = killed.map_or(NEVER, |fault| fault.begin);
-        thrown.min(closed.unwrap_or(NEVER)).min(killed)
+        let silent = silent::since(self, hold);
+        thrown.min(closed.unwrap_or(NEVER)).min(killed).min(silent)
     }
 
     pub fn thrown_out(&self, hold: &Hold) -> u64 {
@@ -158,6 +167,17 @@ impl Past {
             of_server.contains(&kind) || (of_wire.contains(&kind) && fault.driver == Some(driver))
         });
         its.map(|fault| (fault.begin, fault.end))
+    }
+
+    /// When that driver may not have been heard by the server: it, its wire or the machine stood
+    /// still.
+    pub fn unheard(&self, driver: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let its = self.faults.iter().filter(move |fault| {
+            let kinds = ["stop-driver", "hold-back", "freeze", "refuse", "orphan"];
+            kinds.contains(&fault.kind.as_str()) && fault.driver == Some(driver)
+        });
+        let stalls = self.stalls.iter().map(|stall| (stall.from, stall.to));
+        its.map(|fault| (fault.begin, fault.end)).chain(stalls)
     }
 
     /// How much of this time the machine stood still, us.

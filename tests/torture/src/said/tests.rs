@@ -6,6 +6,7 @@ use serde_json::{json, Value};
 use crate::past::Past;
 
 mod plain;
+mod silent;
 
 fn us(ms: u64) -> u64 {
     ms * 1000

@@ -108,7 +108,8 @@ impl World {
 
     fn stop(&mut self, time: u64) -> io::Result<()> {
         for at in self.writable().into_iter().take(1) {
-            let fault = self.fault("stop");
+            let mut fault = self.fault("stop");
+            fault.ms = time;
             self.servers[at].signal(libc::SIGSTOP);
             ms(time);
             self.servers[at].signal(libc::SIGCONT);
@@ -175,7 +176,8 @@ impl World {
 
     fn pause(&mut self, time: u64, all: bool) -> io::Result<()> {
         let mut link = self.link()?;
-        let fault = self.fault("pause");
+        let mut fault = self.fault("pause");
+        fault.ms = time;
         let how = if all { "ALL" } else { "WRITE" };
         link.must(&format!("CLIENT PAUSE {time} {how}"))?;
         ms(time + 5);

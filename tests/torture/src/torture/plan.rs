@@ -223,7 +223,11 @@ impl Plan {
                 let other = ["1", "0", "3", "2"][number.parse::<usize>().unwrap_or(0)];
                 Act::Rename(from.clone(), format!("{stem}{other}"))
             }
-            86..92 => Act::StopClient(rng.u32(0..self.clients), rng.u64(50..1500)),
+            86..92 => {
+                // Longer than some patiences at times.
+                let most = if rng.u32(0..3) > 0 { 1500 } else { 3000 };
+                Act::StopClient(rng.u32(0..self.clients), rng.u64(50..most))
+            }
             92..96 => Act::Rewrite,
             _ => Act::FlushAll,
         }
@@ -253,7 +257,7 @@ impl Plan {
             (25..35, Topology::Single) if self.dbs => Act::SwapDb,
             (60..70, _) => Act::Memory(rng.u64(100..800)),
             (70..80, _) => Act::Pause(rng.u64(50..900), rng.bool()),
-            (80..88, Topology::Single | Topology::Replica) => Act::Reload,
+            (80..84, Topology::Single | Topology::Replica) => Act::Reload,
             (100..115, _) => self.clock(rng),
             (115.., _) if self.aof => self.full(rng),
             _ => stop,

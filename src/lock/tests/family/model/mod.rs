@@ -131,7 +131,7 @@ pub enum Why {
     WrongType,
     WrongMode,
     WrongLimit,
-    /// The owner has another number of permits than it asks for with ONCE.
+    /// The owner has another number of holds or permits than its request is for.
     Held,
     Deadlock,
     /// Its owner has asked for the same again.

@@ -1,6 +1,6 @@
 //! RENEW and MRENEW.
 
-use super::{Address, Client, Event, Hold, Mode, Model, Owner, Place, Reply, Watch, Why};
+use super::{Address, Client, Event, Hold, Mode, Model, Owner, Place, Reply, Token, Watch, Why};
 
 /// A renewal of what an owner holds.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,8 @@ pub struct Renew {
     /// By NOTIFY, with WANTED or without.
     pub notify: Option<Address>,
     pub wanted: bool,
+    /// Its hold has a new token: TOKEN.
+    pub anew: bool,
 }
 
 impl Renew {
@@ -35,6 +37,11 @@ impl Model {
             if self.is_tag_known(to, None) && !self.holds.iter().any(is_its) {
                 return Reply::Refused(vec![Why::TagInUse]);
             }
+        }
+        let all = self.holds_at(place);
+        let all = all.filter(|hold| hold.owner == owner).count();
+        if renew.anew && all > 1 {
+            return Reply::Refused(vec![Why::Held]);
         }
         self.set_lease(place, owner, self.now_ms() + lease);
         let since = self.now_ms();
@@ -61,9 +68,29 @@ impl Model {
         self.has_other_lease((place, owner), lease);
         self.bind_address((renew.notify, renew.wanted), its);
         self.begin_hints((place, owner), lease, renew.wanted);
+        let token = renew.anew.then(|| self.renew_token(place, owner, mode));
         self.tell(place, Event::Renewed, true);
         self.settle();
-        Reply::Done
+        token.map_or(Reply::Done, |token| Reply::Token(vec![token]))
+    }
+
+    /// The one hold of an owner has a new token, and none that it had before. An earlier grant
+    /// whose reply is lost told of another.
+    fn renew_token(&mut self, place: Place, owner: Owner, mode: Mode) -> Token {
+        let token = self.next_token();
+        self.tokens.insert((place, owner), token);
+        self.given.insert((place, owner, mode), vec![token]);
+        let holds = &self.holds;
+        let is_its = |id: &u64| {
+            let mut its = holds
+                .iter()
+                .filter(|h| (h.place, h.owner) == (place, owner));
+            its.any(|hold| hold.id == *id)
+        };
+        for grant in &mut self.grants {
+            grant.holds.retain(|id| !is_its(id));
+        }
+        token
     }
 
     pub fn renew_many(&mut self, places: &[Place], owner: Owner, lease: i64) -> Reply {
@@ -81,6 +108,7 @@ impl Model {
                 bind: None,
                 notify: None,
                 wanted: false,
+                anew: false,
             });
         }
         Reply::Done

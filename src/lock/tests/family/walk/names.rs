@@ -53,10 +53,12 @@ pub struct Labels {
     pub fields: Vec<Vec<u8>>,
     /// Requests have NOTIFY: which connection has taken a hold makes a difference.
     pub tells: bool,
+    /// Connections may be silent: until when a lease was asked for makes a difference.
+    pub hears: bool,
 }
 
 impl Labels {
-    pub fn new(names: &Names, tells: bool) -> Self {
+    pub fn new(names: &Names, tells: bool, hears: bool) -> Self {
         let bond = |(place, owner): (&Place, &Owner)| (at(*place), owner.as_bytes().into());
         let leases = |(place, owner): (&Place, &Owner)| {
             let (place, owner) = (*place, *owner);
@@ -73,6 +75,7 @@ impl Labels {
                 .collect(),
             names: names.clone(),
             tells,
+            hears,
         }
     }
 }

@@ -70,6 +70,17 @@ fn pair() -> Universe {
     all
 }
 
+/// Two owners who read and write, and ask for new tokens for what they hold.
+fn new_tokens() -> Universe {
+    let mut all = Universe::new("new tokens for what is held", &[R]);
+    for mode in [Mode::Read, Mode::Write] {
+        all.asks(&[0, 2], &[R], mode, false);
+        all.gives_back(&[0, 2], R, mode);
+        all.renews_tokens(&[0, 2], R, mode);
+    }
+    all
+}
+
 /// Three plain locks, alone and in all sets of them.
 fn sets() -> Universe {
     let mut all = Universe::new("all sets of three locks", &[J, K, R]);
@@ -259,7 +270,8 @@ fn all_kinds() -> Universe {
 
 type Planned = (fn() -> Universe, Rules);
 
-const WHOLE: [Planned; 16] = [
+const WHOLE: [Planned; 17] = [
+    (new_tokens, RULES),
     (limited, RULES),
     (all_kinds, RULES),
     (permits, RULES),
@@ -305,6 +317,11 @@ fn a_walk_over_one_lock_finds_no_broken_promise() {
 #[test]
 fn a_walk_over_readers_and_writers_finds_no_broken_promise() {
     assert!(walk(&readers_and_writers(), RULES, usize::MAX, 8).whole);
+}
+
+#[test]
+fn a_walk_over_new_tokens_finds_no_broken_promise() {
+    assert!(walk(&new_tokens(), RULES, usize::MAX, 8).whole);
 }
 
 #[test]

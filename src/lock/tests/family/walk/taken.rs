@@ -4,7 +4,7 @@ use super::universe::{LEASE, PEOPLE, SPARE};
 use crate::lock::tests::family::model::{
     Address, Hold, Kind, Mode, Owner, Place, Share, Waiter, NEVER,
 };
-use crate::lock::tests::family::ops::{Call, Op, Seat, Whose, Words};
+use crate::lock::tests::family::ops::{Call, Op, Renewing, Seat, Whose, Words};
 use crate::lock::tests::family::world::World;
 
 /// For how many ms a connection may be silent.
@@ -85,13 +85,19 @@ pub fn end(world: &World, place: Place, owner: Owner) -> Option<Vec<Op>> {
         return None;
     }
     let mut theirs = model.holds_at(place).filter(|hold| hold.owner == owner);
-    let renew = Op::Renew {
-        whose: whose(place, owner, theirs.next()?.mode, SPARE),
-        lease: 1,
+    let whose = whose(place, owner, theirs.next()?.mode, SPARE);
+    Some(vec![renew(whose, 1, false), pass(2000)])
+}
+
+/// RENEW. `anew`: with TOKEN.
+pub fn renew(whose: Whose, lease: i64, anew: bool) -> Op {
+    Op::Renew(Renewing {
+        whose,
+        lease,
         watch: false,
         notify: None,
-    };
-    Some(vec![renew, pass(2000)])
+        anew,
+    })
 }
 
 pub fn end_all(world: &World) -> Option<Vec<Op>> {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::names::{Labels, Names};
-use super::taken::{call, end, end_all, named, silence, whose, PATIENCE};
+use super::taken::{call, end, end_all, named, renew, silence, whose, PATIENCE};
 use crate::lock::tests::family::model::{Hold, Kind, Mode, Owner, Place, Share, Waiter};
-use crate::lock::tests::family::ops::{Call, Op, Other, Seat, Words, OWNERS, SEATS};
+use crate::lock::tests::family::ops::{Call, Op, Other, Renewing, Seat, Words, OWNERS, SEATS};
 use crate::lock::tests::family::world::World;
 
 /// So long that none ends by itself: they are ended one by one.
@@ -31,6 +31,8 @@ pub struct Universe {
     pub names: Vec<Names>,
     /// Some ask with NOTIFY.
     tells: bool,
+    /// Some are silent.
+    hears: bool,
 }
 
 /// Owner `a` has two connections.
@@ -57,12 +59,15 @@ impl Universe {
             actions,
             names: vec![Names::plain(places)],
             tells: false,
+            hears: false,
         }
     }
 
     pub fn labels(&self) -> Vec<Labels> {
         let names = self.names.iter();
-        names.map(|names| Labels::new(names, self.tells)).collect()
+        names
+            .map(|names| Labels::new(names, self.tells, self.hears))
+            .collect()
     }
 
     /// These people ask for these keys in this mode.
@@ -158,6 +163,7 @@ impl Universe {
 
     /// These say that they are alive, and all are silent for a while.
     pub fn say_that_they_are_alive(&mut self, people: &[usize]) {
+        self.hears = true;
         self.actions
             .retain(|action| !matches!(action, Action::EndAll));
         self.actions.push(Action::Silence);
@@ -180,6 +186,15 @@ impl Universe {
                 by: Some(1),
                 only: None,
             };
+            self.actions.push(Action::Do(op));
+        }
+    }
+
+    /// These people ask for a new token for what they hold.
+    pub fn renews_tokens(&mut self, people: &[usize], at: Place, mode: Mode) {
+        for (owner, seat) in people.iter().map(|who| PEOPLE[*who]) {
+            let whose = whose(at, owner, mode, seat);
+            let op = renew(whose, LEASE, true);
             self.actions.push(Action::Do(op));
         }
     }
@@ -260,7 +275,7 @@ impl Universe {
                 owner(&mut call.owner);
                 call.seat = names.seats[call.seat];
             }
-            Action::Do(Op::Release { whose, .. }) => {
+            Action::Do(Op::Release { whose, .. } | Op::Renew(Renewing { whose, .. })) => {
                 place(&mut whose.at);
                 owner(&mut whose.owner);
                 whose.seat = names.seats[whose.seat];
@@ -318,7 +333,7 @@ impl Universe {
                 }
                 return Some(vec![Op::Acquire(named(world, call)?)]);
             }
-            Action::Do(Op::Release { whose, .. }) => {
+            Action::Do(Op::Release { whose, .. } | Op::Renew(Renewing { whose, .. })) => {
                 let count = model.count(whose.at, whose.owner, whose.mode);
                 count > 0 && !cannot_speak(whose.seat)
             }

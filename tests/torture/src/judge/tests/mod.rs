@@ -10,6 +10,7 @@ mod losses;
 mod order;
 mod permits;
 mod sessions;
+mod silent;
 mod strict;
 mod sums;
 

@@ -101,6 +101,7 @@ fn block(rng: &mut Rng, class: Class) -> String {
     match rng.u32(0..10) {
         // Held for very long, some of them, by nobody.
         3.. if class == Class::Wide => format!(" BLOCK {}", rng.u32(1..200)),
+        3.. if class == Class::Long => format!(" BLOCK {}", rng.u32(1..2000)),
         0..3 => String::new(),
         3..5 => " BLOCK 0".to_owned(),
         _ => format!(

@@ -15,6 +15,8 @@ pub enum Class {
     Mixed,
     /// permits, each owner used once;
     Permits,
+    /// such as sessions keep for long, and seldom one of the others asks for;
+    Long,
     /// very many, seldom contended.
     Wide,
 }
@@ -27,6 +29,7 @@ impl Class {
             52..64 => Self::Many,
             64..75 => Self::Mixed,
             75..90 => Self::Permits,
+            90 => Self::Long,
             _ => Self::Wide,
         }
     }
@@ -39,6 +42,7 @@ impl Class {
             Some('m') => Self::Many,
             Some('x') => Self::Mixed,
             Some('t' | 'u') => Self::Permits,
+            Some('l') => Self::Long,
             _ => Self::Wide,
         }
     }
@@ -58,6 +62,10 @@ impl Class {
                 3.. => ("u", 0, false),
                 number => ("t", number, false),
             },
+            Self::Long => {
+                let number = rng.u32(0..5);
+                ("l", number, number > 3)
+            }
             Self::Wide => {
                 let number = rng.u32(0..300);
                 ("n", number, number % 2 == 1)
@@ -69,7 +77,15 @@ impl Class {
 
 /// The keys that are watched, and that others lay hands on.
 pub fn hot(tag: &str) -> Vec<String> {
-    let all = [("p", 3), ("r", 3), ("m", 4), ("x", 4), ("t", 3), ("u", 1)];
+    let all = [
+        ("p", 3),
+        ("r", 3),
+        ("m", 4),
+        ("x", 4),
+        ("t", 3),
+        ("u", 1),
+        ("l", 5),
+    ];
     let names = all
         .iter()
         .flat_map(|(letter, count)| (0..*count).map(move |n| format!("{tag}{letter}{n}")));

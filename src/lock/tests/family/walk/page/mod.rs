@@ -323,7 +323,9 @@ impl<'a> Page<'a> {
         self.text.extend(watch.lease.to_le_bytes());
         self.moment(watch.bound);
         self.moment(watch.next);
-        self.moment(Some(watch.asked));
+        if self.labels.hears {
+            self.moment(Some(watch.asked));
+        }
         self.count(watch.taken.len());
         for taken in &watch.taken {
             self.flag(taken.watched);

@@ -19,15 +19,33 @@ pub fn pause(rng: &mut Rng, job: &Job) -> u64 {
 
 fn class(rng: &mut Rng) -> Class {
     match rng.u32(0..10) {
-        0..4 => Class::Plain,
+        0..3 => Class::Plain,
+        3 => Class::Long,
         4..6 => Class::Shared,
         6 => Class::Many,
         _ => Class::Permits,
     }
 }
 
+/// One that keeps a lock for longer than it has asked for, which is renewed by its server alone.
+fn keeper(rng: &mut Rng, tag: &str, owner: String) -> Job {
+    let lease = rng.choice([500, LONG_MS, LONG_MS]).unwrap_or(LONG_MS);
+    let (key, is_shared) = Class::Long.key(tag, rng);
+    let mode = draw::mode_words(rng, &key, is_shared);
+    let acquire = draw::args(&format!("RLOCK.ACQUIRE {key} {owner} {lease}{mode}"));
+    let mode = draw::mode_of(&acquire);
+    let mut job = Job::new(owner, vec![key], &mode, acquire, lease);
+    job.watched = true;
+    job.once = rng.bool();
+    job.keeps = rng.u64(500_000..5_000_000);
+    job
+}
+
 /// An owner that will ask for a lock.
 pub fn begin(rng: &mut Rng, tag: &str, owner: String) -> Job {
+    if rng.u32(0..3) == 0 {
+        return keeper(rng, tag, owner);
+    }
     let class = class(rng);
     let fate = match rng.u32(0..5) {
         0 => Fate::Forget,

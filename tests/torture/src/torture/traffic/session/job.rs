@@ -43,6 +43,8 @@ pub struct Job {
     pub gave_up: bool,
     /// It is left to its lease.
     pub forgets: bool,
+    /// It holds for so long before it does anything else, us.
+    pub keeps: u64,
     /// One of very many: it waits for long.
     pub in_crowd: bool,
     /// How many requests are not answered.
@@ -75,6 +77,7 @@ impl Job {
             tries: 0,
             gave_up: false,
             forgets: false,
+            keeps: 0,
             in_crowd: false,
             asked: 0,
             asking: 0,
@@ -156,7 +159,7 @@ impl Job {
         self.ended = true;
         self.token = token;
         self.state = State::Holds;
-        self.due = now_us() + rng.u64(0..60_000);
+        self.due = now_us() + rng.u64(0..60_000) + self.keeps;
     }
 
     /// Now and then it comes once more.

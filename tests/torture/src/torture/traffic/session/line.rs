@@ -2,14 +2,22 @@
 
 use std::io;
 
+use rlock_torture::clock::now_us;
 use rlock_torture::history::Out;
 
 use crate::traffic::conn::{Answer, Args, Conn};
 use crate::traffic::draw;
 
+/// What was read at one time: messages, and answers.
+pub type Heard = (Vec<String>, Vec<Answer>);
+
 pub struct Line {
     pub conn: Conn,
     pub channel: String,
+    /// What its program has not looked at yet.
+    pub heard: Vec<Heard>,
+    /// When it is to say again that it is alive.
+    pub beats_at: u64,
     tag: &'static str,
     db: u32,
     serial: u32,
@@ -28,6 +36,8 @@ impl Line {
         Ok(Self {
             conn: Conn::open_session(id, port, db)?,
             channel: String::new(),
+            heard: Vec::new(),
+            beats_at: 0,
             tag,
             db,
             serial: 0,
@@ -37,6 +47,11 @@ impl Line {
 
     pub fn listens(&self) -> bool {
         self.state == State::Listens
+    }
+
+    /// Whether it is time to say that it is alive.
+    pub fn is_to_beat(&self) -> bool {
+        self.conn.ready() && self.beats_at <= now_us()
     }
 
     fn word(&self, word: &str) -> String {

@@ -2,8 +2,10 @@
 //! becomes of them they are told on the connection's own channel.
 
 mod ask;
+mod beats;
 mod job;
 mod line;
+mod party;
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,10 +14,11 @@ use fastrand::Rng;
 use rlock_torture::clock::now_us;
 use rlock_torture::history::{End, Out, Recorder};
 
-use super::conn::{Answer, Args, Conn};
+use super::conn::{Answer, Args};
 use super::draw;
 use super::lane::{Held, LONG_MS};
-use super::{Party, Shared};
+use super::Shared;
+use beats::Beats;
 use job::{Job, State};
 use line::Line;
 
@@ -49,6 +52,7 @@ pub struct Session {
     /// All its locks have this tag, for in a cluster its channels belong to one node.
     tag: &'static str,
     lines: Vec<Line>,
+    beats: Beats,
     jobs: VecDeque<Job>,
     serial: u32,
     next_at: u64,
@@ -59,6 +63,7 @@ impl Session {
         let next_at = now_us() + rng.u64(0..50_000);
         Self {
             who,
+            beats: Beats::new(&mut rng),
             rng,
             number,
             db,
@@ -117,6 +122,50 @@ impl Session {
         Ok(())
     }
 
+    /// Says by each connection that it is alive, where it is time for that.
+    fn say_alive(&mut self, s: &mut Shared, to: &mut Recorder) -> io::Result<()> {
+        for at in (0..self.lines.len()).rev() {
+            if !self.lines[at].is_to_beat() {
+                continue;
+            }
+            if let Some((patience, next)) = self.beats.says(&mut self.rng) {
+                self.lines[at].beats_at = next;
+                let args = draw::args(&format!("RLOCK.HEARTBEAT {patience}"));
+                self.ask(at, args, s, to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at what has come on a connection; whether that is of no use any more.
+    fn attend(&mut self, at: usize, s: &mut Shared) -> bool {
+        let id = self.lines[at].conn.id;
+        let mut moved = false;
+        for (messages, answers) in std::mem::take(&mut self.lines[at].heard) {
+            // What was told first: a message may overtake the reply to its request.
+            for text in messages {
+                moved |= text == "sunsubscribe";
+                self.hear(id, &text);
+            }
+            for answer in answers {
+                moved |= self.lines[at].answered(&answer);
+                self.learn(answer, s);
+            }
+        }
+        self.forget(s);
+        moved
+    }
+
+    /// Looks at what has come on all of them while it stood still.
+    fn attend_all(&mut self, s: &mut Shared, to: &mut Recorder) -> io::Result<()> {
+        for at in (0..self.lines.len()).rev() {
+            if self.attend(at, s) {
+                self.drop_line(at, End::Client, false, s, to)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Ends a connection, and what depends on it.
     fn drop_line(
         &mut self,
@@ -126,6 +175,7 @@ impl Session {
         s: &mut Shared,
         to: &mut Recorder,
     ) -> io::Result<()> {
+        self.attend(at, s);
         let line = self.lines.remove(at);
         let id = line.conn.id;
         for answer in line.conn.close(end, hard, to)? {
@@ -295,85 +345,6 @@ fn out_code(out: &Out) -> &str {
     match out {
         Out::Error(text) => text.split(' ').next().unwrap_or_default(),
         _ => "",
-    }
-}
-
-impl Party for Session {
-    fn conns(&self) -> Vec<&Conn> {
-        self.lines.iter().map(|line| &line.conn).collect()
-    }
-
-    fn due(&self) -> u64 {
-        self.next_at
-    }
-
-    fn rests(&self) -> bool {
-        self.lines.is_empty()
-    }
-
-    fn act(&mut self, s: &mut Shared, to: &mut Recorder) -> io::Result<()> {
-        if now_us() < self.next_at {
-            return Ok(());
-        }
-        self.next_at = now_us() + self.rng.u64(0..8_000);
-        self.keep_lines(s, to)?;
-        if !self.upset(s, to)? {
-            let steps = if self.who == Who::Some { 1 } else { AT_ONCE };
-            for _ in 0..steps {
-                self.step(false, s, to)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn read(&mut self, at: usize, s: &mut Shared, to: &mut Recorder) -> io::Result<()> {
-        let mut answers = Vec::new();
-        let open = self.lines[at].conn.read(to, &mut answers)?;
-        let id = self.lines[at].conn.id;
-        let mut moved = false;
-        // What was told first: a message may overtake the reply to its request.
-        for text in std::mem::take(&mut self.lines[at].conn.messages) {
-            moved |= text == "sunsubscribe";
-            self.hear(id, &text);
-        }
-        for answer in answers {
-            moved |= self.lines[at].answered(&answer);
-            self.learn(answer, s);
-        }
-        self.forget(s);
-        match (open, moved) {
-            (false, _) => self.drop_line(at, End::Server, false, s, to),
-            (true, true) => self.drop_line(at, End::Client, false, s, to),
-            _ => Ok(()),
-        }
-    }
-
-    fn end_all(
-        &mut self,
-        end: End,
-        hard: bool,
-        s: &mut Shared,
-        to: &mut Recorder,
-    ) -> io::Result<()> {
-        while !self.lines.is_empty() {
-            self.drop_line(0, end, hard, s, to)?;
-        }
-        self.jobs.iter_mut().for_each(|job| job.state = State::Over);
-        self.forget(s);
-        Ok(())
-    }
-
-    fn wind_up(&mut self, s: &mut Shared, to: &mut Recorder) -> io::Result<()> {
-        if now_us() < self.next_at {
-            return Ok(());
-        }
-        self.next_at = now_us() + 2_000;
-        // Very many leave by its close; their leases are short.
-        if self.jobs.is_empty() || self.who != Who::Some {
-            return self.end_all(End::Client, false, s, to);
-        }
-        self.keep_lines(s, to)?;
-        self.step(true, s, to)
     }
 }
 
