@@ -337,7 +337,7 @@ fn a_walk_over_sessions_that_are_silent_finds_no_broken_promise() {
 #[test]
 fn a_walk_over_holders_who_want_to_know_finds_no_broken_promise() {
     assert!(walk(&wanted_readers(), RULES, 3_000, 8).states >= 3_000);
-    assert!(walk(&wanted(), RULES, 3_000, 8).states >= 3_000);
+    assert!(walk(&wanted(), RULES, usize::MAX, 8).whole);
 }
 
 #[test]
