@@ -99,14 +99,30 @@ pub fn rerank(core: &mut Core, id: WaiterId, place: impl FnOnce(&mut Waiter)) {
 /// A request may have come to be first in a queue, or another by that, or one may lack what it did
 /// not: who wants to know of them is looked at when the decision is over.
 pub fn stir(core: &mut Core, id: WaiterId) {
-    let (queues, hints) = (&core.queues, &mut core.watchdogs.hints);
-    if hints.is_empty() {
+    if core.watchdogs.hints.is_empty() {
         return;
     }
+    let keys = core.queues.get(id).into_iter().flat_map(|waiter| &waiter.keys);
+    let front = |key| -> Vec<WaiterId> { core.queues.line(key).queue.ids().take(2).collect() };
+    let fronts = keys.map(front).filter(|front| front.contains(&id));
+    let stirred = fronts.flatten().collect();
+    stir_keys_of(core, stirred);
+}
+
+/// Others are first in the queues of these keys now.
+fn stir_fronts(core: &mut Core, keys: &[Key]) {
+    if core.watchdogs.hints.is_empty() {
+        return;
+    }
+    keys.iter().for_each(|key| core.watchdogs.hints.stir(key));
+    let fronts = keys.iter().filter_map(|key| core.queues.line(key).queue.ids().next());
+    let stirred = fronts.collect();
+    stir_keys_of(core, stirred);
+}
+
+fn stir_keys_of(core: &mut Core, stirred: BTreeSet<WaiterId>) {
+    let (queues, hints) = (&core.queues, &mut core.watchdogs.hints);
     let keys = |id| queues.get(id).into_iter().flat_map(|waiter| &waiter.keys);
-    let front = |key| -> Vec<WaiterId> { queues.line(key).queue.ids().take(2).collect() };
-    let fronts = keys(id).map(front).filter(|front| front.contains(&id));
-    let stirred: BTreeSet<WaiterId> = fronts.flatten().collect();
     for key in stirred.into_iter().take(MOST_STIRRED).flat_map(keys) {
         hints.stir(key);
     }
@@ -119,9 +135,8 @@ pub fn dequeue(core: &mut Core, id: WaiterId) -> Option<Gone> {
         core.sessions.remove_wait(address, id);
     }
     core.heartbeats.may_speak(&gone.waiter);
-    for key in gone.led.iter().chain(&gone.emptied) {
-        core.watchdogs.hints.stir(key);
-    }
+    stir_fronts(core, &gone.led);
+    stir_fronts(core, &gone.emptied);
     let owner = &gone.waiter.want.owner;
     for key in &gone.waiter.keys {
         let has_permits = core.locks.has_permits(key, owner);

@@ -76,7 +76,11 @@ impl Model {
 
     /// The server comes to listen, and may write.
     pub fn listen(&mut self) {
+        self.end_silent_if_due();
         self.hint_again();
+    }
+
+    fn end_silent_if_due(&mut self) {
         let watches = self.holds.iter().any(|hold| hold.watch.is_some());
         if self.hearing.beats.is_empty() || !watches {
             return;
