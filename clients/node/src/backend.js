@@ -40,16 +40,19 @@ export async function hasModule(link) {
   return !(tried instanceof Refusal && unknownCommand(tried));
 }
 
+/** How the library is loaded. @param {Backend['kind']} kind */
+export const loading = (kind) => (kind === 'script' ? ['SCRIPT', 'LOAD', SCRIPT] : ['FUNCTION', 'LOAD', TEXT]);
+
 /** @param {Link} link @returns {Promise<Backend>} */
 export async function learn(link) {
   if (await hasModule(link)) return { kind: 'module', sha: '' };
   let told = await say(link, 'FCALL_RO', 'rlock1_version', 0);
   if (unknown(told)) {
-    told = await say(link, 'FUNCTION', 'LOAD', TEXT);
+    told = await say(link, ...loading('functions'));
     if (told instanceof Refusal && /already exists/.test(told.message)) told = 'somebody else did';
   }
   if (!(told instanceof Refusal)) return { kind: 'functions', sha: '' };
-  told = await say(link, 'SCRIPT', 'LOAD', SCRIPT);
+  told = await say(link, ...loading('script'));
   if (!(told instanceof Refusal)) {
     const sha = String(told);
     told = await say(link, 'EVALSHA', sha, 0, 'rlock1_version');

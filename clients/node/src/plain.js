@@ -1,6 +1,6 @@
 // The part between a session and a server without the module. It takes the module's commands, calls
 // the library, waits by trying, and gives the replies and messages that the module would.
-import { AGAIN, hasModule, learn, unknown } from './backend.js';
+import { AGAIN, hasModule, learn, loading, unknown } from './backend.js';
 import { callOf, wordsOf } from './library.js';
 import { Line, Wait } from './line.js';
 import { Refusal } from './refusal.js';
@@ -98,6 +98,9 @@ export class Plain {
       this.link.close(/** @type {Error} */ (error)); // what is final is so for the next connection too
     }
     this.#held = undefined;
+    // Once more, in one go with the calls: somebody may flush it again and again, and could do so
+    // between a reply to this and each call.
+    if (this.backend.kind !== 'module') this.link.send(loading(this.backend.kind)).catch(() => {});
     for (const { go } of held.sort((a, b) => a.call - b.call)) go();
   }
 
