@@ -39,6 +39,8 @@ fn it_is_told_when_somebody_begins_to_wait_in_either_way() {
             session.is_quiet();
             behind.still_waits();
             control.ok("FLUSHALL");
+            behind.token();
+            control.ok("FLUSHALL");
         }
     }
     server.alive();
