@@ -102,7 +102,11 @@ pub fn stir(core: &mut Core, id: WaiterId) {
     if core.watchdogs.hints.is_empty() {
         return;
     }
-    let keys = core.queues.get(id).into_iter().flat_map(|waiter| &waiter.keys);
+    let keys = core
+        .queues
+        .get(id)
+        .into_iter()
+        .flat_map(|waiter| &waiter.keys);
     let front = |key| -> Vec<WaiterId> { core.queues.line(key).queue.ids().take(2).collect() };
     let fronts = keys.map(front).filter(|front| front.contains(&id));
     let stirred = fronts.flatten().collect();
@@ -115,7 +119,9 @@ fn stir_fronts(core: &mut Core, keys: &[Key]) {
         return;
     }
     keys.iter().for_each(|key| core.watchdogs.hints.stir(key));
-    let fronts = keys.iter().filter_map(|key| core.queues.line(key).queue.ids().next());
+    let fronts = keys
+        .iter()
+        .filter_map(|key| core.queues.line(key).queue.ids().next());
     let stirred = fronts.collect();
     stir_keys_of(core, stirred);
 }
