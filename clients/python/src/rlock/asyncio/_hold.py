@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Any
 
 from .._ask import Duration
-from .._hold import BaseHold, BaseLoss, F, Listener, checked_body
+from .._hold import BaseHold, F, checked_body
+from .._loss import BaseLoss, Listener
 from .._states import Pending
 from ..errors import Error, Lost
 from ._loop import Loop
