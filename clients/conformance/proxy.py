@@ -154,6 +154,7 @@ class Proxy:
         self.target = target
         self.port = None
         self.rules = []
+        self.old = []  # rules for good
         self.under_way = set()  # rules that took a request and wait for its reply
         self.links = {}
         self.orphans = []
@@ -188,12 +189,10 @@ class Proxy:
     def take_rule(self, words):
         for rule in self.rules:
             if rule.is_about(words):
-                if rule.kind == "old":  # for good
-                    return rule
                 self.rules.remove(rule)
                 self.under_way.add(rule)
                 return rule
-        return None
+        return next((rule for rule in self.old if rule.is_about(words)), None)
 
     def done(self, rule):
         self.under_way.discard(rule)
@@ -206,7 +205,8 @@ class Proxy:
         """One of the rules of the README: a word, or {word: the request}."""
         if isinstance(what, dict):
             kind = next(kind for kind in ("cut", "drop", "lose", "delay", "behind", "old") if kind in what)
-            self.rules.append(Rule(kind, what[kind], what.get("ms", 0)))
+            rules = self.old if kind == "old" else self.rules
+            rules.append(Rule(kind, what[kind], what.get("ms", 0)))
             return
         match what:
             case "hold":

@@ -14,6 +14,7 @@ from ._locks import Job, Locks
 from ._loss import Loss
 from ._quorum import Quorum
 from ._wait import Cancel
+from ._wanted import Wanted
 from .errors import (
     Cancelled,
     ConnectionError,
@@ -45,4 +46,5 @@ __all__ = [
     "Quorum",
     "Refused",
     "Scope",
+    "Wanted",
 ]

@@ -12,10 +12,11 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ._ask import Duration, lease_ms
-from ._loss import BaseLoss, Loss
+from ._loss import Loss, over
 from ._states import Held, Pending, Request, Unique
 from ._threads import Loop, own
 from ._wait import Alarm, wait
+from ._wanted import Wanted
 from .errors import Error, Lost
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -65,7 +66,7 @@ class BaseHold(Unique):
 
     def _entered(self) -> str | None:
         """Why it is none to run a body under; None: it is one."""
-        return BaseLoss(self._held, self._loop).reason or ("released" if self._held.over else None)
+        return over(self._held, self._loop)
 
     def _lease(self, lease: Duration | None) -> int | None:
         self._check_fork()
@@ -149,6 +150,10 @@ class Hold(BaseHold):
     @property
     def lost(self) -> Loss:
         return Loss(self._held, self._loop)
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(self._held, self._loop)
 
     def renew(self, lease: Duration | None = None) -> None:
         """Sets the lease, from now. Raises `Lost` if there is nothing left to renew."""

@@ -16,7 +16,7 @@ from ._wait import Alarm
 
 
 def checked_callback(callback: Callable[[str], object]) -> None:
-    """Listener at once: the loop looks at nothing of the program's."""
+    """Now: the loop looks at nothing of the program's."""
     if not callable(callback) or inspect.iscoroutinefunction(callback):
         raise TypeError(f"a callback is a plain function of the reason, not {callback!r}")
 
@@ -93,6 +93,11 @@ class BaseLoss:
         except BaseException:
             self._loop.post(partial(listener.remove, self._held))
             raise
+
+
+def over(held: Held, loop: Any) -> str | None:
+    """Why it is none any more; None: it is one."""
+    return BaseLoss(held, loop).reason or ("released" if held.over else None)
 
 
 class Loss(BaseLoss):
