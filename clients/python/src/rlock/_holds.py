@@ -252,7 +252,7 @@ class Holds(Kept):
                 if watched and self.backend == "module":
                     self._let_go(held)
 
-        words = (*held.request.ask.renew(held.request.owner, lease), "NOTIFY", self.channel, held.tag)
+        words = (*held.request.ask.renew(held.request.owner, lease), "NOTIFY", self.channel, str(held.tag))
         more = (*(("WATCHDOG",) if watched else ()), *(("WANTED",) if asks else ()))
         call = Call((*words, *more), answered)
         self.send(call, now)
