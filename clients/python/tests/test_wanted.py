@@ -218,7 +218,7 @@ def test_a_user_who_may_not(own_server, face, key):
     own_server.say("ACL SETUSER low on nopass ~* &* +@all -rlock.renew")
     faced = face(own_server.port, user="low")
     with rlock.Locks(redis.Redis(port=own_server.port)) as others:
-        hold = faced.acquire(key)
+        hold = faced.acquire(key, lease=60)
         waiter = waits(own_server, others, key)
         assert not faced.wanted(hold) and not faced.wait_wanted(hold, 1)
         assert faced.reason(hold) is None
