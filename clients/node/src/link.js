@@ -9,7 +9,7 @@ import { Closed, Refusal } from './refusal.js';
 import { now } from './time.js';
 
 /** @import { Address, Connection, Library } from './libraries.js' */
-/** @import { Wanted } from './backend.js' */
+/** @import { Demands } from './backend.js' */
 /** @import { Leases } from './heartbeat.js' */
 /** @import { Backend } from './library.js' */
 
@@ -83,11 +83,11 @@ export class Link {
     });
   }
 
-  /** Finds out what the server has for locks. @param {number} timeout @param {Wanted} wanted @param {Places} places */
-  learn(timeout, wanted, places) {
+  /** Finds out what the server has for locks. @param {number} timeout @param {Demands} demands @param {Places} places */
+  learn(timeout, demands, places) {
     return this.#within(timeout, async () => {
       const backend = await learn(this);
-      wanted.check(backend);
+      demands.check(backend);
       this.adopt(backend, places);
       this.plain?.watch();
     });
