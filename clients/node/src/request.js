@@ -2,6 +2,7 @@
 import { LostError, NotAcquiredError, fromServer } from './errors.js';
 import { Hold } from './hold.js';
 import { Closed, Refusal } from './refusal.js';
+import { heed } from './signals.js';
 import { ANSWER, Alarm, now } from './time.js';
 import * as words from './words.js';
 
@@ -50,7 +51,7 @@ export class Request {
       const { plan, session } = this;
       session.leases.add(plan);
       try {
-        this.#heed(plan.signal);
+        if (plan.signal) this.unheed = heed(plan.signal, (reason) => this.giveUp(reason));
       } catch (error) {
         return this.#fail(error); // with its reason, or what the program's own signal has thrown
       }
@@ -60,16 +61,6 @@ export class Request {
       session.add(this);
       if (this.until !== Infinity && !this.over) this.#watch(plan.waits ? this.until : this.patience);
     });
-  }
-
-  /** @param {AbortSignal | undefined} signal */
-  #heed(signal) {
-    if (!signal) return;
-    signal.throwIfAborted();
-    const abort = () => this.giveUp(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    // The signal is the program's: what it does then is in nobody's way, and may throw.
-    this.unheed = () => queueMicrotask(() => signal.removeEventListener('abort', abort));
   }
 
   /** @param {number} at */
