@@ -36,6 +36,8 @@ export class Link {
   backend = undefined;
   /** @type {Plain | undefined} what stands for the module where there is none */
   plain = undefined;
+  /** Whether the server may be asked to say that somebody waits for a hold (WANTED). */
+  hints = true;
   #tag = 0;
 
   /** @param {Library} library @param {Address | undefined} address @param {number} timeout */
@@ -96,7 +98,20 @@ export class Link {
   /** @param {Backend | undefined} backend what the server is known to have @param {Places} [places] */
   adopt(backend, places = new Places()) {
     this.backend = backend;
-    if (backend && backend.kind !== 'module') this.plain = new Plain(this, backend, places);
+    if (!backend || backend.kind === 'module') return;
+    this.plain = new Plain(this, backend, places);
+    this.hints = false;
+  }
+
+  /**
+   * Whether that is so because its module does not know the word, or this user may not say it. Then nobody says it here again.
+   * @param {(string | number)[]} line @param {unknown} error
+   */
+  refusesHints(line, error) {
+    const refuses = error instanceof Refusal && (error.code === 'NOPERM' || /^ERR syntax error/i.test(error.message));
+    if (!refuses || line.at(-1) !== 'WANTED') return false;
+    this.hints = false;
+    return true;
   }
 
   /** Listens to a lock's channel. @param {string} channel @param {() => void} onmessage */

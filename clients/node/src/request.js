@@ -32,6 +32,8 @@ export class Request {
   over = false;
   /** @type {string | undefined} a loss that was notified before the reply was read */
   lostBefore = undefined;
+  /** Somebody waits for it already. */
+  wanted = false;
 
   /** @param {Session} session @param {Plan} plan @param {string} owner @param {Job | undefined} job */
   constructor(session, plan, owner, job) {
@@ -85,6 +87,7 @@ export class Request {
     this.queued = this.granted = false;
     if (this.job && link.plain && !this.asked) this.claim.owner = this.job._freshOwner();
     this.lostBefore = undefined;
+    this.wanted = false;
     this.asked = now();
     const tag = (this.tag = link.tag(this));
     link.call(this.#words(link, tag)).then(
@@ -124,7 +127,12 @@ export class Request {
   /** A message with its tag. @param {string} word @param {string} rest @param {number} [since] */
   notified(word, rest, since) {
     if (this.over) return;
-    if (word === 'granted') return this.granted || this.#granted(Number(rest), since);
+    if (word === 'granted') {
+      const [token, also] = rest.split(' ', 2);
+      this.wanted ||= also === 'wanted';
+      return this.granted || this.#granted(Number(token), since);
+    }
+    if (word === 'wanted') this.wanted = true;
     if (word === 'timeout') return this.#fail(this.#notAcquired());
     if (word === 'lost') return this.#lost(rest);
     if (word !== 'error') return;
@@ -216,6 +224,7 @@ export class Request {
     this.#end();
     const hold = new Hold(this.session, link, this.tag, this.claim, token, this.plan, since, this.job);
     link.tags.set(this.tag, hold);
+    if (this.wanted) hold.notified('wanted', '');
     this.resolve?.(hold);
   }
 
