@@ -24,9 +24,11 @@ type Hold struct {
 	number    uint64
 	state     state
 	nested    int
-	deadline  time.Time // without the server's watchdog
-	due       time.Time // when the session renews it; zero: that is under way
-	renewals  int       // by the program
+	deadline  time.Time       // without the server's watchdog
+	due       time.Time       // when the session renews it; zero: that is under way
+	renewals  int             // by the program
+	underway  []time.Duration // the leases that those ask for which have no reply
+	hints     *hints          // once the program has asked for them
 	timer     *time.Timer
 	lost      chan struct{}
 	reason    *LostError

@@ -2,6 +2,7 @@ package rlock
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -24,6 +25,7 @@ func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
 	renewal := &pendingCommand{kind: renewing, key: h.Key,
 		command: func(bool) []string {
 			h.renewals++
+			h.underway = append(h.underway, d)
 			h.relet(min(d, h.terms.lease), clock().Add(d))
 			return h.renewal(d)
 		},
@@ -50,6 +52,9 @@ func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
 }
 
 func (h *Hold) renewed(d time.Duration, reply any, sent time.Time, done chan error) bool {
+	if i := slices.Index(h.underway, d); i >= 0 {
+		h.underway = slices.Delete(h.underway, i, i+1)
+	}
 	err, isError := reply.(replyError)
 	switch {
 	case h.state != held:
