@@ -432,3 +432,18 @@ func TestWantedInACluster(t *testing.T) {
 		must(0, soon(t, "the lock", next).hold.Release(ctx))
 	}
 }
+
+func TestWantedWhenTheModuleComes(t *testing.T) {
+	s := startPlainServer(t, "--enable-module-command", "yes")
+	locks, others := s.locks(rlock.AskEvery(100*time.Millisecond)), s.locks(rlock.AskEvery(100*time.Millisecond))
+	hold := must(locks.Lock(ctx, "jobs"))
+	wait := awaits(hold)
+	if hold.Wanted() {
+		t.Error("there is no module")
+	}
+	next := later(func() (*rlock.Hold, error) { return others.Lock(ctx, "jobs") })
+	loadModule(s)
+	must(0, soon(t, "it to be wanted", wait))
+	must(0, hold.Release(ctx))
+	must(0, soon(t, "the lock", next).hold.Release(ctx))
+}
