@@ -192,7 +192,8 @@ export class Hold {
 
   /** @param {Link} link */
   #subscribe(link) {
-    this.#renew(link, this._subscription(link, this.renewed));
+    // Of several keys it watches none that it did not give: this client goes on to renew those.
+    this.#renew(link, this._subscription(link, this.renewed && !this.#isOfMany));
   }
 
   /**
@@ -233,7 +234,7 @@ export class Hold {
       return; // anything else may pass before its deadline
     }
     if (!this.renewed || this.#lost || this.#count === 0) return;
-    if (link.plain) this.#endsAt(sent + lease, slept);
+    if (link.plain || this.#isOfMany) this.#endsAt(sent + lease, slept);
     else this.#watched();
   }
 
@@ -298,7 +299,7 @@ export class Hold {
     this.#forget();
     this.#deaf();
     // Of several keys one was lost: nobody counts on the others any more, and a job may ask for them.
-    if (this.claim.keys.length > 1 && !back) this.#session.callOff(this.claim, false);
+    if (this.#isOfMany && !back) this.#session.callOff(this.claim, false);
     // Its listeners are the program's: they run when all here is done, and are not waited for.
     queueMicrotask(() => this.#controller?.abort(this.#lost));
   }
@@ -348,6 +349,10 @@ export class Hold {
     for (const [alarm, at] of /** @type {const} */ ([[this.#alarm, now() + slept], [this.#max, now()]])) {
       if (!this.#lost && this.#count > 0 && alarm && alarm.at <= at) alarm.ring();
     }
+  }
+
+  get #isOfMany() {
+    return this.claim.keys.length > 1;
   }
 
   get _isHeld() {
