@@ -397,6 +397,24 @@ func TestWantedFromAnywhere(t *testing.T) {
 	s.goesOn(locks, "jobs", "other")
 }
 
+// A message that comes behind the release is nothing, and words behind it are no error.
+func TestWantedMessages(t *testing.T) {
+	s := startServer(t)
+	locks := s.locks()
+	hold := must(locks.Lock(ctx, "jobs"))
+	channel := s.do("PUBSUB CHANNELS rlock:*").([]any)[0].(string)
+	wait := awaits(hold)
+	must(0, s.admin.Publish(ctx, channel, "wanted 1 and more").Err())
+	isWanted(t, hold)
+	must(0, soon(t, "it to be wanted", wait))
+	must(0, hold.Release(ctx))
+	must(0, s.admin.Publish(ctx, channel, "wanted 1").Err())
+	must(0, must(locks.Lock(ctx, "jobs")).Release(ctx))
+	if hold.Wanted() {
+		t.Error("it was released")
+	}
+}
+
 func TestGrantSaysThatItIsWanted(t *testing.T) {
 	s := startServer(t)
 	p := startProxy(t, s)

@@ -292,6 +292,21 @@ forEach('it is asked from a listener, by a promise that throws, and behind the e
   await next.release();
 });
 
+forEach('a message that comes behind the release is nothing, and words behind it are no error', async (t, open) => {
+  const server = await Server.start(t);
+  const locks = open(server.port);
+  const hold = await locks.acquire('jobs');
+  const [channel] = await server.say('PUBSUB', 'CHANNELS', 'rlock:*');
+  const wait = hold.untilWanted();
+  await server.say('PUBLISH', channel, 'wanted 1 and more');
+  assert.equal(await wait, true);
+  assert.equal(hold.wanted, true);
+  await hold.release();
+  await server.say('PUBLISH', channel, 'wanted 1');
+  await (await locks.acquire('jobs')).release();
+  assert.equal(hold.wanted, false);
+});
+
 forEach('a grant says it too', async (t, open) => {
   const server = await Server.start(t);
   const proxy = await Proxy.start(t, server.port);
