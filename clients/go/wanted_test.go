@@ -293,7 +293,7 @@ func TestWantedNeedsARight(t *testing.T) {
 	defer client.Close()
 	locks := rlock.New(client)
 	defer locks.Close()
-	hold := must(locks.Lock(ctx, "jobs"))
+	hold := must(locks.Lock(ctx, "jobs", rlock.Lease(4*time.Minute))) // for the server renews it by the right of this user
 	hold.Wanted()
 	rejected := func() int { _, n := s.calls("rlock.renew"); return n }
 	until(t, "it to be refused", func() bool { return rejected() == 1 })
@@ -310,7 +310,7 @@ func TestWantedNeedsARight(t *testing.T) {
 // What the server could not do it is asked again.
 func TestWantedIsRefusedForNow(t *testing.T) {
 	s := startServer(t)
-	hold := must(s.locks().Lock(ctx, "jobs"))
+	hold := must(s.locks().Lock(ctx, "jobs", rlock.Lease(4*time.Minute)))
 	s.do("CONFIG SET min-replicas-to-write 1")
 	wait := awaits(hold)
 	until(t, "it to be asked again", func() bool { _, n := s.calls("rlock.renew"); return n > 1 })

@@ -207,7 +207,8 @@ forEach('who may not renew is never wanted', async (t, open) => {
   await server.say('ACL', 'SETUSER', 'ann', 'on', '>secret', '~*', '&*', '+@all', '-rlock.renew');
   const ann = { username: 'ann', password: 'secret' };
   const locks = open(server.port, { client: { 'node-redis': ann, ioredis: ann } });
-  const holds = [await locks.acquire('jobs'), await locks.acquire('more')];
+  const long = { lease: 240_000 }; // for the server renews them by the right of this user
+  const holds = [await locks.acquire('jobs', long), await locks.acquire('more', long)];
   assert.deepEqual(holds.map((hold) => hold.wanted), [false, false]);
   await until(async () => (await renewals(server, 'rejected_calls')) === 2, 'both are asked');
   const third = await locks.acquire('third');
@@ -223,7 +224,7 @@ forEach('who may not renew is never wanted', async (t, open) => {
 forEach('what a server could not do it is asked again', async (t, open) => {
   const server = await Server.start(t);
   const [locks, others] = [open(server.port), open(server.port)];
-  const hold = await locks.acquire('jobs');
+  const hold = await locks.acquire('jobs', { lease: 240_000 });
   await server.say('CONFIG', 'SET', 'min-replicas-to-write', 1);
   const wait = hold.untilWanted();
   await until(async () => (await renewals(server, 'rejected_calls')) > 1, 'it is asked again');
