@@ -121,7 +121,7 @@ forEach('a hold without the watchdog keeps its deadline', async (t, open) => {
   const left = await server.say('PTTL', 'jobs');
   const [least, most] = [began + 11_900 - performance.now(), taken + 12_100 - before];
   assert(left > least && left < most, `${left} ms are left, and not ${least} to ${most}`);
-  assert.equal((await server.info('jobs')).holders[0].watchdog, 0);
+  assert.equal((await server.info('jobs')).holders[0].watchdog, null);
   const other = await waiter(server, others);
   await isWanted(hold);
   assert(['lease', 'expired'].includes(await lost(hold)));
