@@ -286,9 +286,9 @@ forEach('it is asked from a listener, by a promise that throws, and behind the e
   assert.equal(hold.wanted, false);
   await released;
   const next = await wait;
-  const thrown = next.untilWanted().then(() => assert.fail('by the program'));
+  const thrown = failure(next.untilWanted().then(() => assert.fail('by the program')));
   await waiter(server, locks);
-  assert.equal((await failure(thrown)).message, 'by the program');
+  assert.equal((await thrown).message, 'by the program');
   assert.equal(next.lost, null);
   await next.release();
 });
