@@ -14,8 +14,9 @@ use super::attempt::{Tries, drift};
 use super::server::Failed;
 use crate::clock::{Time, now};
 use crate::error::{Error, Reason};
-use crate::hold::{Hold, State};
+use crate::hold::Hold;
 use crate::session::apart;
+use crate::state::State;
 
 /// One server that counts.
 pub(super) struct Member {

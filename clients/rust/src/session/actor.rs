@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
-use crate::hold::State;
+use crate::state::State;
 
 use super::cluster::Cluster;
 use super::direct::Sent;
@@ -217,17 +217,6 @@ impl Actor {
         self.sleeps_until = self.wake();
         self.poked = false;
         true
-    }
-
-    /// The server may have answered long ago.
-    fn stood_still(&mut self, late: Duration, now: Time) {
-        const LONG: Duration = Duration::from_millis(100);
-        if late > LONG {
-            self.read_until = now + LONG;
-        }
-        for node in &mut self.nodes {
-            node.stood_still(late, now);
-        }
     }
 
     fn look_after_node(&mut self, number: usize, now: Time) {

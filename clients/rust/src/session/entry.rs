@@ -8,8 +8,9 @@ use redis::{RedisResult, Value};
 
 use crate::clock::Time;
 use crate::error::{Error, Reason};
-use crate::hold::{Hold, State};
+use crate::hold::Hold;
 use crate::request::{Request, Wait};
+use crate::state::State;
 
 use super::Answer;
 use super::direct::Reply;

@@ -6,7 +6,8 @@ use redis::Value;
 
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
-use crate::hold::{Hold, State};
+use crate::hold::Hold;
+use crate::state::State;
 
 use super::actor::{Actor, What};
 use super::entry::{Entry, Held, Phase};
