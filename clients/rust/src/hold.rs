@@ -107,6 +107,48 @@ impl Hold {
         self.shared.state.reason()
     }
 
+    /// Whether somebody waits whom the release of this hold would serve: a hint for work that can stop, or
+    /// give way, between two pieces. It may come late, and be out of date. Who only tries does not count.
+    ///
+    /// The first use of this, or of [`wanted`](Hold::wanted), asks the server to say so, and does not wait for
+    /// it: it is false at first, as a rule. Half a lease after the server has said it last it is false again. The
+    /// server says it every third of the lease.
+    ///
+    /// It is false of a hold of several keys, and where the server has no module, or one that is too old for it.
+    ///
+    /// ```no_run
+    /// # async fn work(part: u32) {}
+    /// # async fn example(hold: rlock_client::Hold) -> Result<(), rlock_client::Error> {
+    /// for part in 0..1_000 {
+    ///     if hold.is_lost() || hold.is_wanted() {
+    ///         break;
+    ///     }
+    ///     work(part).await;
+    /// }
+    /// hold.release().await
+    /// # }
+    /// ```
+    pub fn is_wanted(&self) -> bool {
+        self.ask_whether_wanted();
+        self.shared.state.is_wanted()
+    }
+
+    /// Ends when [`is_wanted`](Hold::is_wanted) is true, at once if it is, with true; with false when the hold is
+    /// over: lost, or released by the last that [`again`](Hold::again) gave.
+    pub fn wanted(&self) -> impl Future<Output = bool> + Send + 'static {
+        self.ask_whether_wanted();
+        State::wanted(&self.shared.state)
+    }
+
+    fn ask_whether_wanted(&self) {
+        let Shared {
+            id, session, state, ..
+        } = &*self.shared;
+        if !state.ask() {
+            session.want(*id);
+        }
+    }
+
     /// Until when a hold without watchdog is good, counted from now; none for one with it.
     pub fn remaining(&self) -> Option<Duration> {
         // Without the module this client keeps those too.

@@ -1,6 +1,6 @@
 //! What the session and a hold both know of it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -23,7 +23,12 @@ enum Fate {
 pub(crate) struct State {
     /// Known as soon as the session knows it: whoever waits is notified after that.
     fate: OnceLock<Fate>,
-    ended: watch::Sender<()>,
+    /// It has ended, or somebody waits for it.
+    changed: watch::Sender<()>,
+    /// The program wants to know whether somebody waits for it.
+    is_asked: AtomicBool,
+    /// Until when the server's last word that somebody does counts: ns of the clock.
+    wanted_until: AtomicU64,
     /// ns of the clock; `u64::MAX` when it has none.
     deadline: AtomicU64,
     process: u32,
@@ -33,7 +38,9 @@ impl State {
     pub fn new(deadline: Option<Time>) -> Self {
         let state = Self {
             fate: OnceLock::new(),
-            ended: watch::Sender::new(()),
+            changed: watch::Sender::new(()),
+            is_asked: AtomicBool::new(false),
+            wanted_until: AtomicU64::new(0),
             deadline: AtomicU64::new(u64::MAX),
             process: std::process::id(),
         };
@@ -42,8 +49,7 @@ impl State {
     }
 
     pub fn set_deadline(&self, deadline: Option<Time>) {
-        let ns = deadline.and_then(|time| u64::try_from(time.as_nanos()).ok());
-        let ns = ns.unwrap_or(u64::MAX);
+        let ns = deadline.map_or(u64::MAX, ns);
         self.deadline.store(ns, Ordering::Release);
     }
 
@@ -69,10 +75,10 @@ impl State {
         }
     }
 
-    /// Wakes whoever waits for its end: runs code of the program.
+    /// Wakes whoever waits for its end, or for somebody who waits: runs code of the program.
     pub fn notify(&self) {
         if self.process == std::process::id() {
-            self.ended.send_replace(());
+            self.changed.send_replace(());
         }
     }
 
@@ -89,12 +95,46 @@ impl State {
 
     /// Why it was lost; none if it never was.
     pub fn ended(this: &Arc<Self>) -> impl Future<Output = Option<Reason>> + Send + 'static {
-        let mut ended = this.ended.subscribe();
+        let mut changed = this.changed.subscribe();
         let state = Arc::clone(this);
         apart(async move {
             // The sender is in `state`.
-            while !state.is_over() && ended.changed().await.is_ok() {}
+            while !state.is_over() && changed.changed().await.is_ok() {}
             state.reason()
+        })
+    }
+
+    pub fn is_asked(&self) -> bool {
+        self.is_asked.load(Ordering::Acquire)
+    }
+
+    /// Whether it was asked before.
+    pub fn ask(&self) -> bool {
+        self.is_asked() || self.is_asked.swap(true, Ordering::AcqRel)
+    }
+
+    /// Wakes nobody.
+    pub fn set_wanted(&self, until: Time) {
+        self.wanted_until.store(ns(until), Ordering::Release);
+    }
+
+    pub fn is_wanted(&self) -> bool {
+        ns(clock::now()) < self.wanted_until() && !self.is_over()
+    }
+
+    fn wanted_until(&self) -> u64 {
+        self.wanted_until.load(Ordering::Acquire)
+    }
+
+    /// True when it is wanted, also if it was only until this could go on; false when it is over.
+    pub fn wanted(this: &Arc<Self>) -> impl Future<Output = bool> + Send + 'static {
+        let mut changed = this.changed.subscribe();
+        let state = Arc::clone(this);
+        let before = this.wanted_until();
+        apart(async move {
+            let is_news = || state.wanted_until() != before || state.is_wanted();
+            while !is_news() && !state.is_over() && changed.changed().await.is_ok() {}
+            !state.is_over()
         })
     }
 
@@ -115,4 +155,8 @@ impl State {
             Some(Fate::Over) | None => None,
         }
     }
+}
+
+fn ns(time: Time) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

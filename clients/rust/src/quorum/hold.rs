@@ -28,7 +28,8 @@ pub(super) struct Member {
 }
 
 /// A lock that this program has on a majority of servers, until it is released, dropped or
-/// lost. It is renewed every third of its lease by a task of this runtime.
+/// lost. It is renewed every third of its lease by a task of this runtime. That somebody waits for it
+/// is not told, as it is of a [`Hold`](crate::Hold::is_wanted).
 #[must_use = "a hold that is dropped is released"]
 pub struct QuorumHold {
     key: String,

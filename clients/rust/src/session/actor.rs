@@ -58,6 +58,10 @@ pub(super) enum What {
     Beat {
         sent: Time,
     },
+    /// To be told that somebody waits for a hold.
+    Want {
+        id: u64,
+    },
     /// Of a hold with watchdog that this session keeps.
     Keep {
         id: u64,
@@ -266,10 +270,10 @@ impl Actor {
 
     pub fn notify_lost(&mut self, state: Arc<State>, reason: Reason) {
         state.lose(reason);
-        self.notify_end(state);
+        self.notify(state);
     }
 
-    pub fn notify_end(&mut self, state: Arc<State>) {
+    pub fn notify(&mut self, state: Arc<State>) {
         self.after.push(Box::new(move || state.notify()));
     }
 

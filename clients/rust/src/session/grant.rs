@@ -133,6 +133,9 @@ impl Actor {
             renew_at: deadline
                 .filter(|_| keeps)
                 .map(|at| at - request.lease * 2 / 3),
+            renewals: 0,
+            asked_on: 0,
+            ask_at: None,
         };
         self.by_tag.insert(entry.tag, id);
         entry.phase = Phase::Held(held);
