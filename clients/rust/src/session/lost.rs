@@ -125,9 +125,7 @@ impl Actor {
                 self.lose(id, Reason::Lease);
             }
             Phase::Held(held) if held.ask_at.is_some_and(|at| at <= now) => {
-                held.ask_at = None;
-                self.want(id);
-                self.look_again(id);
+                self.ask_whether_wanted_again(id);
             }
             Phase::Held(_) => self.keep(node, now),
             Phase::Released(..) => {}

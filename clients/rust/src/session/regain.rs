@@ -63,7 +63,7 @@ impl Actor {
         if says_less {
             self.by_tag.remove(&entry.tag);
             entry.tag = 0;
-            return self.catch_up(id);
+            return self.ask_whether_wanted_again(id);
         }
         let link = self.nodes.get(entry.node).and_then(|n| n.link.as_ref());
         let has_module = link.is_some_and(|link| link.speech.has_module());

@@ -67,7 +67,7 @@ impl Actor {
             } => {
                 let end = self.renewed(id, lease, sent, of_hold(reply));
                 self.answer(to, end);
-                self.catch_up(id);
+                self.want(id);
             }
             What::Regain { id, lease, sent } => self.regained(id, lease, sent, of_hold(reply)),
             What::Want { id } => self.want_answered(id, reply.err()),

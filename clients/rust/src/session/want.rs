@@ -100,17 +100,22 @@ impl Actor {
         is_refused
     }
 
-    /// Behind a renewal of the program's, or where there is none.
-    pub fn catch_up(&mut self, id: u64) {
-        let Some(entry) = self.entries.get(&id) else {
+    /// The server did not do it, or refused the word to what was to be regained.
+    pub fn ask_whether_wanted_again(&mut self, id: u64) {
+        let Some(entry) = self.entries.get_mut(&id) else {
             return;
         };
-        match &entry.phase {
-            Phase::Held(held) if held.renewals > 0 => {}
-            // What it was to be regained by was refused.
-            Phase::Held(_) if entry.tag == 0 => self.regain(id),
+        let Phase::Held(held) = &mut entry.phase else {
+            return;
+        };
+        let is_settled = held.renewals == 0;
+        held.ask_at = (!is_settled).then(|| clock::now() + AGAIN);
+        match entry.tag {
+            _ if !is_settled => {}
+            0 => self.regain(id),
             _ => self.want(id),
         }
+        self.look_again(id);
     }
 
     /// By the server's message.
