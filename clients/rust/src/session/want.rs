@@ -81,7 +81,7 @@ impl Actor {
     }
 
     /// Whether it is the word that a RENEW was refused for: the server is too old, or does not let this user
-    /// say it. It is not said again on this connection.
+    /// say it. On this connection it is not said any more.
     pub fn refuses_wanted(&mut self, id: u64, error: &Error) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else {
             return false;

@@ -4,7 +4,7 @@
 use rlock_client::{Locks, Reason};
 
 use crate::proxy::Proxy;
-use crate::server::{Server, client, ms, s, soon};
+use crate::server::{Server, client, ms, s, soon, until};
 use crate::wanted::{World, has};
 
 /// As an older module has no such word.
@@ -79,7 +79,7 @@ async fn what_ends_with_its_connection_is_not_wanted_any_more() {
 
 /// Two that somebody waits for are not, and nothing else is different.
 async fn is_never_wanted(world: &World, word: &str) {
-    let watched = world.locks.acquire("jobs").lease(s(2));
+    let watched = world.locks.acquire("jobs");
     let plain = world.locks.acquire("plain").plain().lease(s(60));
     let (watched, plain) = (soon(watched).await.unwrap(), soon(plain).await.unwrap());
     let all = [tokio::spawn(watched.wanted()), tokio::spawn(plain.wanted())];
@@ -158,11 +158,9 @@ async fn without_the_module_nothing_is_said() {
     let server = Server::bare(&[]);
     let proxy = Proxy::before(server.port).await;
     let locks = Locks::new(client(proxy.port));
-    let hold = soon(locks.acquire("jobs").lease(s(1))).await.unwrap();
+    let hold = soon(locks.acquire("jobs").lease(s(9))).await.unwrap();
     assert!(!hold.is_wanted());
-    // It is renewed meanwhile.
-    tokio::time::sleep(ms(1_500)).await;
-    assert!(!hold.is_lost());
+    until(|| proxy.asked().contains("rlock1_renew")).await;
     assert!(!proxy.asked().contains("WANTED"));
     assert_eq!(hold.release().await, Ok(()));
 }

@@ -60,10 +60,10 @@ class WantedTest extends WithOthers {
 
     @Test
     void asLongAsSomebodyWaitsAndNoLonger() throws Exception {
-        Hold hold = locks.acquire(Request.of(key).lease(Duration.ofMillis(1500)));
+        Hold hold = locks.acquire(Request.of(key).lease(Duration.ofSeconds(3)));
         var waits = waits(Request.of(key));
         assertTrue(end(hold.wanted()));
-        Thread.sleep(3_000); // it was said long ago for the first time
+        Thread.sleep(6_000); // it was said long ago for the first time
         awaitWanted(hold, true);
         waits.cancel(true);
         server.awaitWaiters(key, 0);
@@ -106,7 +106,7 @@ class WantedTest extends WithOthers {
         long after = (Long) server.say("PEXPIRETIME " + key);
         assertTrue(after - before < 3_000, before + " " + after);
         has(waits); // when it is over
-        assertEquals("expired|lease", reason(hold).replaceFirst("^(expired|lease)$", "expired|lease"));
+        assertTrue(List.of("expired", "lease").contains(reason(hold)));
         assertFalse(hold.isWanted());
     }
 
