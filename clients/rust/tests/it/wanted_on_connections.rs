@@ -79,8 +79,9 @@ async fn what_ends_with_its_connection_is_not_wanted_any_more() {
 
 /// Two that somebody waits for are not, and nothing else is different.
 async fn is_never_wanted(world: &World, word: &str) {
-    let watched = world.locks.acquire("jobs");
-    let plain = world.locks.acquire("plain").plain().lease(s(60));
+    // For the server renews none whose user may not.
+    let watched = world.locks.acquire("jobs").lease(s(120));
+    let plain = world.locks.acquire("plain").plain().lease(s(120));
     let (watched, plain) = (soon(watched).await.unwrap(), soon(plain).await.unwrap());
     let all = [tokio::spawn(watched.wanted()), tokio::spawn(plain.wanted())];
     let waits = [

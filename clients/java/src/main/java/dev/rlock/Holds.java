@@ -138,7 +138,8 @@ final class Holds {
 
             @Override
             List<Wire.Command> commands(Session on) {
-                byServer = holding.request.watchdog && on.wire().plain() == null;
+                // MRENEW gives no watchdog.
+                byServer = holding.request.watchdog && !holding.target.several() && on.wire().plain() == null;
                 lease = holding.isRenewed() ? holding.lease() : Math.max(1, holding.left());
                 return List.of(on.holds.regainOn(holding, lease, byServer));
             }

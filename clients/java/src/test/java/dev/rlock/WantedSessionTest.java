@@ -83,8 +83,9 @@ class WantedSessionTest extends WithOthers {
 
     /** Two that somebody waits for are not, and nothing else is different. */
     private void isNeverWanted(String word) throws Exception {
-        Hold watched = locks.acquire(key, LONG);
-        Hold plain = locks.acquire(Request.of(key + ":plain").watchdog(false).lease(Duration.ofMinutes(1)));
+        var lease = Duration.ofMinutes(2); // for the server renews none whose user may not
+        Hold watched = locks.acquire(Request.of(key).lease(lease));
+        Hold plain = locks.acquire(Request.of(key + ":plain").watchdog(false).lease(lease));
         var all = List.of(watched.wanted(), plain.wanted());
         var waits = List.of(waits(Request.of(key)), waits(Request.of(key + ":plain")));
         isRead(locks);
