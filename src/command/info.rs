@@ -16,7 +16,7 @@ const USUAL: usize = 1000;
 /// `owner`, `mode`, `holds`, or for permits `permits`,
 /// `remaining-ms`, `held-ms`, `token`, and `watchdog`, the id of the client whose
 /// connection keeps it; `wanted-ms`: for how long somebody has waited whom it keeps out, if it asked
-/// to be told (`WANTED`); null where there is none, or where this server does not
+/// to be notified (`WANTED`); null where there is none, or where this server does not
 /// know; at most `n`, 1000 without COUNT), `waiters`, and `oldest-wait-ms` (null when
 /// nobody waits). A key that is no lock is the error WRONGTYPE. Changes nothing.
 pub struct InfoCommand;

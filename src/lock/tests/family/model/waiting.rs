@@ -244,22 +244,7 @@ impl Model {
                     .entry(place)
                     .or_insert(Limit { asked, now: asked });
             }
-            for _ in 0..ask.share.count {
-                let hold = Hold {
-                    client: Some(ask.client),
-                    watch: ask.watch.then_some(Watch {
-                        lease: ask.lease,
-                        longest: ask.lease,
-                        since: self.now_ms(),
-                        asked: lease,
-                    }),
-                    notify: ask.notify,
-                    wanted: ask.wanted,
-                    ..self.found(place, ask.owner, ask.mode)
-                };
-                ids.push(hold.id);
-                self.holds.push(hold);
-            }
+            self.add_holds(&ask, place, lease, &mut ids);
             self.share_watches(place, ask.owner);
             self.begin_hints((place, ask.owner), ask.lease, ask.wanted);
             self.set_lease(place, ask.owner, ends);
@@ -277,6 +262,27 @@ impl Model {
             }
         }
         (tokens, ids)
+    }
+
+    fn add_holds(&mut self, ask: &Ask, place: Place, lease: i64, ids: &mut Vec<u64>) {
+        let since = self.now_ms();
+        let watch = ask.watch.then_some(Watch {
+            lease: ask.lease,
+            longest: ask.lease,
+            since,
+            asked: lease,
+        });
+        for _ in 0..ask.share.count {
+            let hold = Hold {
+                client: Some(ask.client),
+                watch,
+                notify: ask.notify,
+                wanted: ask.wanted,
+                ..self.found(place, ask.owner, ask.mode)
+            };
+            ids.push(hold.id);
+            self.holds.push(hold);
+        }
     }
 
     /// Its hold has the token of the hold under way, or this one where that is not known.
