@@ -8,6 +8,7 @@ from resp import Parser, Push
 
 SUBSCRIBING = {"subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe"}
 MESSAGES = {"message", "pmessage", "smessage"}
+PING = b"*1\r\n$4\r\nPING\r\n"
 
 
 class Rule:
@@ -18,6 +19,8 @@ class Rule:
 
     def is_about(self, words):
         """So, or as a call of the library that stands for it."""
+        if self.kind == "old":
+            return self.words in (word.lower() for word in words)
         return " ".join(as_command(words)).lower().startswith(self.words)
 
 
@@ -70,6 +73,8 @@ class Link:
                     await self.answered()
                     self.proxy.done(rule)
                     return
+                if rule and rule.kind == "old":
+                    raw = PING  # whose reply comes when that of the request would
                 self.waiting.append([words, self.messages(words), rule])
                 if rule and rule.kind in ("cut", "drop"):
                     self.losing = True
@@ -106,6 +111,8 @@ class Link:
                 if rule and rule.kind == "drop":
                     self.proxy.done(rule)
                     self.silent = True
+                if rule and rule.kind == "old":
+                    raw = f"-ERR syntax error at '{rule.words.upper()}'\r\n".encode()
                 if rule and rule.kind == "delay":
                     await asyncio.sleep(rule.ms / 1000)
                     self.proxy.done(rule)
@@ -147,6 +154,7 @@ class Proxy:
         self.target = target
         self.port = None
         self.rules = []
+        self.old = []  # rules for good
         self.under_way = set()  # rules that took a request and wait for its reply
         self.links = {}
         self.orphans = []
@@ -184,7 +192,7 @@ class Proxy:
                 self.rules.remove(rule)
                 self.under_way.add(rule)
                 return rule
-        return None
+        return next((rule for rule in self.old if rule.is_about(words)), None)
 
     def done(self, rule):
         self.under_way.discard(rule)
@@ -196,8 +204,9 @@ class Proxy:
     async def rule(self, what):
         """One of the rules of the README: a word, or {word: the request}."""
         if isinstance(what, dict):
-            kind = next(kind for kind in ("cut", "drop", "lose", "delay", "behind") if kind in what)
-            self.rules.append(Rule(kind, what[kind], what.get("ms", 0)))
+            kind = next(kind for kind in ("cut", "drop", "lose", "delay", "behind", "old") if kind in what)
+            rules = self.old if kind == "old" else self.rules
+            rules.append(Rule(kind, what[kind], what.get("ms", 0)))
             return
         match what:
             case "hold":

@@ -218,7 +218,7 @@ class Run:
     async def do_keeps(self, name, text, expected, ms):
         end = asyncio.get_running_loop().time() + ms / 1000
         while asyncio.get_running_loop().time() < end:
-            self.check(expected, plain(await self.world.say(name, text)))
+            self.check(expected, await self.ask(name, text))
             await asyncio.sleep(0.05)
 
     async def do_move(self, name, key, node):

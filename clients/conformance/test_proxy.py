@@ -69,6 +69,19 @@ class Rules(unittest.IsolatedAsyncioTestCase):
         await self.server.kill()
         shutil.rmtree(self.directory)
 
+    async def test_old(self):
+        await self.proxy.rule({"old": "NX"})
+        self.client.send("SET a 1", "SET a 2 nx", "GET a", "SET nx 3", "GET a")
+        came = [await self.client.next() for _ in range(5)]
+        self.assertEqual([came[0], came[2], came[4]], ["OK", "1", "1"])
+        self.assertTrue(all(isinstance(came[n], Error) and "syntax error at 'NX'" in came[n] for n in (1, 3)), came)
+        self.assertTrue(self.proxy.used())
+        await self.proxy.close_links()
+        other = await Client.to(self.proxy.port)
+        other.send("SET a 4 NX")
+        self.assertIsInstance(await other.next(), Error)
+        other.writer.close()
+
     async def test_everything_goes_through(self):
         big = "x" * 30_000
         await self.client.drip("SET a 1", "SUBSCRIBE c d", "NOSUCH", "GET a", "LPUSH l 1 2", "LRANGE l 0 -1")

@@ -17,4 +17,6 @@
 // A loss is notified by [Hold.Lost], by [Hold.Err], and by the context that [Locks.Do] gives,
 // whose cause is then a [*LostError]. A process that is paused does not notice it: let
 // storage refuse a smaller [Hold.Token] than it has seen.
+//
+// A long job can stop between two pieces when somebody waits for its lock: [Hold.Wanted].
 package rlock

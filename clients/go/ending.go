@@ -40,6 +40,7 @@ func (h *Hold) settle() {
 		}
 	}
 	h.state = over
+	h.hints.wake()
 	if h.timer != nil {
 		h.timer.Stop()
 	}

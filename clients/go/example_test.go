@@ -133,6 +133,29 @@ func ExampleHold_Lost() {
 	// true forced
 }
 
+// A long job stops between two pieces when somebody waits for its lock.
+func ExampleHold_Wanted() {
+	locks := rlock.New(connect())
+	defer locks.Close()
+	pages := []string{"one", "two", "three"}
+
+	err := locks.Do(context.Background(), "index", func(ctx context.Context, hold *rlock.Hold) error {
+		for _, page := range pages {
+			fmt.Println("written:", page)
+			if hold.Wanted() {
+				break // somebody waits: the rest is for the next time
+			}
+		}
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// written: one
+	// written: two
+	// written: three
+	// <nil>
+}
+
 func ExampleLocks_Job() {
 	ctx := context.Background()
 	locks := rlock.New(connect())

@@ -24,9 +24,11 @@ type Hold struct {
 	number    uint64
 	state     state
 	nested    int
-	deadline  time.Time // without the server's watchdog
-	due       time.Time // when the session renews it; zero: that is under way
-	renewals  int       // by the program
+	deadline  time.Time       // without the server's watchdog
+	due       time.Time       // when the session renews it; zero: that is under way
+	renewals  int             // by the program
+	underway  []time.Duration // the leases that those ask for which have no reply
+	hints     *hints          // once the program has asked for them
 	timer     *time.Timer
 	lost      chan struct{}
 	reason    *LostError
@@ -79,6 +81,18 @@ func (h *Hold) look() {
 	}
 }
 
+// ended is nil as long as it is held.
+func (h *Hold) ended() error {
+	h.look()
+	switch {
+	case h.reason != nil:
+		return h.reason
+	case h.state != held:
+		return errReleased
+	}
+	return nil
+}
+
 // arm sets the timer for the end that the client sees to.
 func (h *Hold) arm() {
 	switch {
@@ -119,106 +133,14 @@ func (h *Hold) lose(reason string) {
 	}
 }
 
-// Renew sets the lease to d from now, shorter too. Without [NoWatchdog] it is what the
-// server renews the hold to from now on. It fails with [ErrLost] if the hold is lost.
-func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
-	t := terms{}
-	if t.positive("the lease", d); t.err != nil {
-		return t.err
-	}
-	locks := h.locks
-	done := make(chan error, 1)
-	locks.mutex.Lock()
-	h.look()
-	switch {
-	case h.reason != nil:
-		locks.mutex.Unlock()
-		return h.reason
-	case h.state != held:
-		locks.mutex.Unlock()
-		return errReleased
-	}
-	renewal := &pendingCommand{kind: renewing, key: h.Key,
-		command: func(bool) []string {
-			h.renewals++
-			h.relet(min(d, h.terms.lease), clock().Add(d))
-			return h.renewal(d)
-		},
-		answered: func(reply any, sent time.Time) bool { return h.renewed(d, reply, sent, done) },
-	}
-	h.session.addPending(renewal)
-	locks.mutex.Unlock()
-	timer := time.NewTimer(locks.timeout)
-	defer timer.Stop()
-	var err error
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-h.Lost():
-		err = h.reason
-	case <-timer.C:
-		err = &ConnectionError{errBroken}
-	}
-	defer locks.lock()()
-	delete(renewal.session.pending, renewal)
-	return err
-}
-
-func (h *Hold) renewed(d time.Duration, reply any, sent time.Time, done chan error) bool {
-	err, isError := reply.(replyError)
-	switch {
-	case h.state != held:
-		if h.reason != nil {
-			done <- h.reason
-		} else {
-			done <- errReleased
-		}
-	case reply == errBroken:
-		return false
-	case isError && err.code() == "NOTHELD":
-		h.lostAt(err)
-		done <- h.reason
-	case isError:
-		done <- err.public()
-	default:
-		h.deadline = time.Time{}
-		h.relet(d, sent.Add(d))
-		done <- nil
-	}
-	return true
-}
-
-// relet has the lease be another, and end sooner than it does.
-func (h *Hold) relet(lease time.Duration, deadline time.Time) {
-	if h.link != nil {
-		h.link.unlease(&h.terms)
-		h.link.lease(&h.terms, lease)
-	}
-	h.terms.lease = lease
-	switch {
-	case !h.deadline.IsZero() && !deadline.Before(h.deadline):
-	case h.isKept():
-		h.session.keep(h, deadline.Add(-lease))
-	case !h.terms.watchdog:
-		h.deadline = deadline
-		h.timer.Reset(deadline.Sub(clock()))
-	}
-}
-
 // Again is one more hold of the same by who has it: it needs one more Release.
 func (h *Hold) Again() error {
 	defer h.locks.lock()()
-	h.look()
-	switch {
-	case h.reason != nil:
-		return h.reason
-	case h.state != held:
-		return errReleased
+	err := h.ended()
+	if err == nil {
+		h.nested++
 	}
-	h.nested++
-	return nil
+	return err
 }
 
 // Release ends the hold, and waits until the server has answered, the connection breaks or

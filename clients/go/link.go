@@ -43,6 +43,7 @@ type link struct {
 	pinged      time.Time             // when the heartbeat last sent one
 	told        time.Duration         // for how long the server knows that this process may be silent
 	pings       bool                  // it is not told
+	unhinted    bool                  // nor is it asked who waits
 	short       time.Duration         // the shortest lease
 	since       time.Time             // from when on it is
 	timer       *time.Timer

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -16,25 +17,27 @@ func (h *Hold) regain() {
 		return
 	}
 	t := &pendingCommand{kind: regaining, key: h.Key}
+	var words []string
 	t.command = func(bool) []string {
 		isKept := h.isKept()
 		delete(h.session.holds, h)
 		h.session.unkeep(h)
 		h.session = t.session // in a cluster its slot may have moved meanwhile
 		h.session.holds[h] = struct{}{}
-		if !isKept {
-			return h.regainOn(h.session.link, max(h.deadline.Sub(clock()), 1))
+		if isKept {
+			h.session.kept[h], h.due = struct{}{}, time.Time{}
+			h.session.keepAt(h.deadline)
 		}
-		h.session.kept[h], h.due = struct{}{}, time.Time{}
-		h.session.keepAt(h.deadline)
-		words := h.regainOn(h.session.link, h.terms.lease)
-		if h.session.backend == module && h.keys == nil { // it watches none of several keys that it did not give
-			words = append(words, "WATCHDOG")
-		}
+		// It watches none of several keys that it did not give.
+		words = h.regainOn(h.session.link, isKept && h.session.backend == module && h.keys == nil)
 		return words
 	}
 	t.answered = func(reply any, sent time.Time) bool {
 		if reply == errBroken {
+			return false
+		}
+		if h.state == held && h.session.link.refusesHints(words, reply) {
+			h.session.sendPending(t)
 			return false
 		}
 		h.regaining = nil
@@ -52,13 +55,41 @@ func (h *Hold) regain() {
 }
 
 // regainOn is the command that subscribes to its loss on the connection, by a new tag.
-func (h *Hold) regainOn(l *link, lease time.Duration) []string {
+func (h *Hold) regainOn(l *link, watch bool) []string {
 	if h.link != nil {
 		h.link.forget(h)
 	}
-	tag := l.enter(h)
+	l.enter(h)
 	h.regained = l.backend == module
-	return append(h.renewal(lease), "NOTIFY", l.channel, tag)
+	return h.subscription(watch)
+}
+
+// subscription has the server notify of the hold where its link is.
+func (h *Hold) subscription(watch bool) []string {
+	words := append(h.renewal(h.sameLease()), "NOTIFY", h.link.channel, strconv.FormatUint(h.tag, 10))
+	if watch {
+		words = append(words, "WATCHDOG")
+	}
+	if h.mayBeHinted() {
+		h.hints.asked = h.link
+		words = append(words, wantedWord)
+	}
+	return words
+}
+
+// sameLease is what leaves its deadline as it is, and also what a renewal under way sets.
+func (h *Hold) sameLease() time.Duration {
+	var asked time.Duration
+	if n := len(h.underway); n > 0 {
+		asked = h.underway[n-1]
+	}
+	switch {
+	case h.state == held && !h.terms.watchdog:
+		return max(h.deadline.Sub(clock()), asked, 1)
+	case asked > 0:
+		return asked
+	}
+	return h.terms.lease
 }
 
 // regainReplied learns from the reply whether there is still such a hold.
@@ -112,20 +143,27 @@ func (l *link) regainHere() {
 	for _, h := range slices.Collect(maps.Values(l.table)) {
 		if h.state == held && !h.terms.watchdog {
 			h.regain()
-			continue
+		} else {
+			l.regainWatched(h)
 		}
-		l.send(func(reply any, _ time.Time) {
-			switch err, refused := reply.(replyError); {
-			case !refused || h.link != l:
-			case err.code() == "NOTHELD":
-				h.regainReplied(reply)
-			case err.code() == "MOVED" || err.code() == "ASK":
-				h.message("lost", "moved")
-			default:
-				l.fail(err)
-			}
-		}, h.regainOn(l, h.terms.lease)...)
 	}
 	l.session.sendAllPending()
 	l.session.ask()
+}
+
+func (l *link) regainWatched(h *Hold) {
+	words := h.regainOn(l, false)
+	l.send(func(reply any, _ time.Time) {
+		switch err, refused := reply.(replyError); {
+		case !refused || h.link != l:
+		case err.code() == "NOTHELD":
+			h.regainReplied(reply)
+		case err.code() == "MOVED" || err.code() == "ASK":
+			h.message("lost", "moved")
+		case l.refusesHints(words, reply):
+			l.regainWatched(h)
+		default:
+			l.fail(err)
+		}
+	}, words...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -266,8 +267,14 @@ func (h *Hold) message(word, rest string) {
 	l := h.link
 	switch word {
 	case "granted":
-		token, _ := strconv.ParseInt(rest, 10, 64)
-		h.granted(token, time.Time{})
+		token, also, _ := strings.Cut(rest, " ")
+		if also, _, _ = strings.Cut(also, " "); also == "wanted" {
+			h.isWanted()
+		}
+		number, _ := strconv.ParseInt(token, 10, 64)
+		h.granted(number, time.Time{})
+	case "wanted":
+		h.isWanted()
 	case "timeout":
 		h.refuse(h.notAcquired())
 	case "error":

@@ -362,6 +362,8 @@ local REFUSED = {
         'says that the lock is free, or its lease is over',
     NOTIFY = 'ERR NOTIFY notifies a connection of its hold, and a script, a function or a module ' ..
         'has none of its own: leave it out',
+    WANTED = 'ERR WANTED notifies a connection that somebody waits for its hold, and a script, a ' ..
+        'function or a module has none of its own: leave it out',
     BLOCK = 'ERR BLOCK needs the rlock module: a function cannot wait. Leave it out, and try ' ..
         'again when a message says that the lock is free, or its lease is over',
     WATCHDOG = 'ERR WATCHDOG binds a hold to a connection, and a script, a function or a ' ..
@@ -1499,11 +1501,12 @@ end
 local function acquire(work, keys, list)
     local args = arguments(
         'RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] ' ..
-        '[BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]', list)
+        '[BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WANTED] [WATCHDOG] [ONCE]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
         READ = READ, WRITE = WRITE, LIMIT = LIMIT, PERMITS = PERMITS_WANTED, ONCE = ONCE,
-        BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE, WATCHDOG = NONE, PLACE = PLACE,
+        BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE, WANTED = NONE, WATCHDOG = NONE,
+        PLACE = PLACE,
     })
     local mode = options.mode or 'exclusive'
     name_of(owner)
@@ -1649,12 +1652,12 @@ end
 
 local function renew(work, keys, list)
     local args = arguments(
-        'RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WATCHDOG] ' ..
+        'RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WANTED] [WATCHDOG] ' ..
         '[FENCE token|TOKEN]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
-        READ = READ, WRITE = WRITE, PERMITS = PERMITS, NOTIFY = NONE, WATCHDOG = NONE,
-        FENCE = FENCE, TOKEN = TOKEN,
+        READ = READ, WRITE = WRITE, PERMITS = PERMITS, NOTIFY = NONE, WANTED = NONE,
+        WATCHDOG = NONE, FENCE = FENCE, TOKEN = TOKEN,
     })
     local lock, mode = work:look(key, name_of(owner)), options.mode or 'exclusive'
     needs_hold(lock, owner, mode)
@@ -1849,6 +1852,7 @@ local function entry_of(work, lock, holder)
         'held-ms', held and math.max(held, 0) or false,
         'token', known and known.token or false,
         'watchdog', false,
+        'wanted-ms', false,
     })
 end
 

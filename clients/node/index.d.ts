@@ -52,6 +52,18 @@ export interface Hold extends AsyncDisposable {
   /** How the hold was lost, or null. Once lost it is lost for good. */
   readonly lost: LostError | null;
   /**
+   * Whether somebody waits whom its release would serve, as the server has said within the last half of its lease.
+   * A hint: it may come late, and be out of date. The first use asks the server for it, without waiting; so it is
+   * false then. Always false for several keys, and without the module.
+   */
+  readonly wanted: boolean;
+  /**
+   * Waits until it is wanted.
+   * @returns true, at once if it is so already; false if the hold is over
+   * @throws the signal's reason
+   */
+  untilWanted(options?: { signal?: AbortSignal }): Promise<boolean>;
+  /**
    * Renews it, for `lease` ms from now on (as before).
    * @throws LostError, ConnectionError, RefusedError
    */

@@ -134,6 +134,8 @@ local REFUSED = {
         'says that the lock is free, or its lease is over',
     NOTIFY = 'ERR NOTIFY notifies a connection of its hold, and a script, a function or a module ' ..
         'has none of its own: leave it out',
+    WANTED = 'ERR WANTED notifies a connection that somebody waits for its hold, and a script, a ' ..
+        'function or a module has none of its own: leave it out',
     BLOCK = 'ERR BLOCK needs the rlock module: a function cannot wait. Leave it out, and try ' ..
         'again when a message says that the lock is free, or its lease is over',
     WATCHDOG = 'ERR WATCHDOG binds a hold to a connection, and a script, a function or a ' ..

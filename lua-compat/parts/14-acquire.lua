@@ -176,11 +176,12 @@ end
 local function acquire(work, keys, list)
     local args = arguments(
         'RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] ' ..
-        '[BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]', list)
+        '[BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WANTED] [WATCHDOG] [ONCE]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
         READ = READ, WRITE = WRITE, LIMIT = LIMIT, PERMITS = PERMITS_WANTED, ONCE = ONCE,
-        BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE, WATCHDOG = NONE, PLACE = PLACE,
+        BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE, WANTED = NONE, WATCHDOG = NONE,
+        PLACE = PLACE,
     })
     local mode = options.mode or 'exclusive'
     name_of(owner)

@@ -122,12 +122,12 @@ end
 
 local function renew(work, keys, list)
     local args = arguments(
-        'RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WATCHDOG] ' ..
+        'RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WANTED] [WATCHDOG] ' ..
         '[FENCE token|TOKEN]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
-        READ = READ, WRITE = WRITE, PERMITS = PERMITS, NOTIFY = NONE, WATCHDOG = NONE,
-        FENCE = FENCE, TOKEN = TOKEN,
+        READ = READ, WRITE = WRITE, PERMITS = PERMITS, NOTIFY = NONE, WANTED = NONE,
+        WATCHDOG = NONE, FENCE = FENCE, TOKEN = TOKEN,
     })
     local lock, mode = work:look(key, name_of(owner)), options.mode or 'exclusive'
     needs_hold(lock, owner, mode)

@@ -47,6 +47,7 @@ local function entry_of(work, lock, holder)
         'held-ms', held and math.max(held, 0) or false,
         'token', known and known.token or false,
         'watchdog', false,
+        'wanted-ms', false,
     })
 end
 

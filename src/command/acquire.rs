@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::lock::{self, Mode};
 use crate::server::{Command, CommandCall, KeyArgs, Quick, Responder, Spec, Use};
 
-/// `RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]`
+/// `RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WANTED] [WATCHDOG] [ONCE]`
 ///
 /// Acquires the lock for `lease` ms: for this owner alone, or with `READ` together with
 /// other readers, or with `WRITE` alone on a lock that is read too. With `LIMIT` n at
@@ -15,7 +15,8 @@ use crate::server::{Command, CommandCall, KeyArgs, Quick, Responder, Spec, Use};
 /// after `BLOCK` ms; 0 waits for ever). With `QUEUE` ms the connection goes on: the
 /// reply is `QUEUED`, and how the wait ended is published on `channel` with `tag`,
 /// the caller's name for this request. `NOTIFY` also sends a message there if the hold is lost.
-/// It takes a RESP3 connection that is subscribed to the channel. An owner that has
+/// It takes a RESP3 connection that is subscribed to the channel. With `WANTED` a message there says
+/// too that somebody waits whom the hold keeps out. An owner that has
 /// the lock already acquires it once more, at once, and gets the token of the hold
 /// under way. With `ONCE` it gets that too, without a hold more, and its request that
 /// waits gives its place to this one; for the owner `*` it is the error HELD. With
@@ -32,7 +33,7 @@ impl Command for AcquireCommand {
         keys: KeyArgs::One(Use::Write),
         summary: c"Acquires a lock, or waits for it",
         complexity: c"O(1) for a free lock or one with a single holder, else O(log N) with N the holders and those who wait",
-        usage: "RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]",
+        usage: "RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WANTED] [WATCHDOG] [ONCE]",
     };
 
     fn quick(call: &Quick<'_>) -> Option<i64> {
@@ -53,6 +54,7 @@ impl Command for AcquireCommand {
             "BLOCK",
             "QUEUE",
             "NOTIFY",
+            "WANTED",
             "WATCHDOG",
             "ONCE",
         ])?;

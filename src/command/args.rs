@@ -202,6 +202,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
                 Some(&"NOTIFY") if options.notify.is_none() => {
                     options.notify = Some(self.notify()?);
                 }
+                Some(&"WANTED") if !options.wanted => options.wanted = true,
                 Some(&"WATCHDOG") if !options.watch => options.watch = true,
                 Some(&"ONCE") if !options.once => options.once = true,
                 Some(&"ALL") if !options.all => options.all = true,

@@ -15,7 +15,8 @@ const USUAL: usize = 1000;
 /// `asked-limit` (the one that requests say) and `available`, `holders` (each a map of
 /// `owner`, `mode`, `holds`, or for permits `permits`,
 /// `remaining-ms`, `held-ms`, `token`, and `watchdog`, the id of the client whose
-/// connection keeps it; null where there is none, or where this server does not
+/// connection keeps it; `wanted-ms`: for how long somebody has waited whom it keeps out, if it asked
+/// to be notified (`WANTED`); null where there is none, or where this server does not
 /// know; at most `n`, 1000 without COUNT), `waiters`, and `oldest-wait-ms` (null when
 /// nobody waits). A key that is no lock is the error WRONGTYPE. Changes nothing.
 pub struct InfoCommand;
@@ -83,7 +84,7 @@ fn describe_holder(core: &Core, now: Now, key: &Key, holder: &Holder) -> Respond
 }
 
 /// The fields of a holder.
-pub fn holder_fields(now: Now, holder: &Holder, known: &Known) -> [(&'static str, Responder); 7] {
+pub fn holder_fields(now: Now, holder: &Holder, known: &Known) -> [(&'static str, Responder); 8] {
     let of_what = match holder.mode {
         Mode::Permits => "permits",
         Mode::Exclusive | Mode::Write | Mode::Read => "holds",
@@ -97,6 +98,7 @@ pub fn holder_fields(now: Now, holder: &Holder, known: &Known) -> [(&'static str
         ("held-ms", integer(known.held_ms)),
         ("token", integer(known.token.map(|token| token.0))),
         ("watchdog", Responder::id(known.watchdog)),
+        ("wanted-ms", integer(known.wanted_ms)),
     ]
 }
 

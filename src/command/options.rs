@@ -40,6 +40,7 @@ pub struct Options<'a> {
     pub(super) wait: Option<Wait>,
     /// A channel and a tag.
     pub(super) notify: Option<(&'a [u8], &'a [u8])>,
+    pub(super) wanted: bool,
     pub(super) watch: bool,
     pub(super) once: bool,
     pub(super) all: bool,
@@ -58,8 +59,13 @@ impl Options<'_> {
     /// where no message would reach it.
     pub fn address(&self, call: &CommandCall<'_>) -> Result<Option<Address>, Error> {
         let queued = self.wait.is_some_and(|wait| wait.queued);
-        let Some((channel, tag)) = self.notify else {
-            return if queued {
+        let Some(channel_and_tag) = self.notify else {
+            return if self.wanted {
+                Err(Error::new(
+                    "WANTED needs NOTIFY channel tag: the channel on which a message says that \
+                     somebody waits for the hold",
+                ))
+            } else if queued {
                 Err(Error::new(
                     "QUEUE needs NOTIFY channel tag: the channel on which a message says how the wait ended",
                 ))
@@ -68,9 +74,11 @@ impl Options<'_> {
             };
         };
         match call.connection() {
-            Some(client) => call.session(client, channel, tag).map(Some),
+            Some(client) => call
+                .session(client, channel_and_tag, self.wanted)
+                .map(Some),
             // Where nothing waits QUEUE is a try, as BLOCK is.
-            None if queued => Ok(None),
+            None if queued && !self.wanted => Ok(None),
             None => Err(Error::new(
                 "NOTIFY notifies a connection of its hold, and a script, a function or a module has \
                  none of its own: leave it out",

@@ -5,14 +5,15 @@ use crate::error::Error;
 use crate::lock;
 use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec, Use};
 
-/// `RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WATCHDOG] [FENCE token|TOKEN]`
+/// `RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WANTED] [WATCHDOG] [FENCE token|TOKEN]`
 ///
 /// Sets the lease of the owner's holds to `lease` ms from now, shorter too, and
 /// replies 1. If a watchdog renews it, that is its lease from now on. With
 /// `WATCHDOG` all of the owner's holds on the key belong to this connection from
 /// now on: after a reconnect, a failover, or for a hold that somebody else took. With
 /// `NOTIFY` a message there announces the loss of its holds in this mode from now on, and whoever
-/// was to be notified before gets `rebound`. With `FENCE` it sets the lock's fencing counter to
+/// was to be notified before gets `rebound`; with `WANTED` also that somebody waits whom they keep
+/// out. With `FENCE` it sets the lock's fencing counter to
 /// the greatest of itself, the last token that the owner got for it and `token`, and
 /// replies with that: every token that is given for the lock from now on is greater. The
 /// counter lives for 30 days more, unless it had no TTL. With `TOKEN` the hold has a new
@@ -29,7 +30,7 @@ impl Command for RenewCommand {
         keys: KeyArgs::One(Use::Write),
         summary: c"Sets the lease of a lock",
         complexity: c"O(log N) with N the holders",
-        usage: "RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WATCHDOG] [FENCE token|TOKEN]",
+        usage: "RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WANTED] [WATCHDOG] [FENCE token|TOKEN]",
     };
 
     fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
@@ -38,7 +39,7 @@ impl Command for RenewCommand {
         let owner = args.owner()?;
         let lease = args.lease()?;
         let options = args.options(&[
-            "READ", "WRITE", PERMITS, "NOTIFY", "WATCHDOG", "FENCE", "TOKEN",
+            "READ", "WRITE", PERMITS, "NOTIFY", "WANTED", "WATCHDOG", "FENCE", "TOKEN",
         ])?;
         let id = owner.id(call)?;
         let address = options.address(call)?;

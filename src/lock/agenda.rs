@@ -37,6 +37,8 @@ pub enum Due {
     Unread,
     /// Turns of those who wait by subscription are over.
     Turns,
+    /// Who holds what somebody waits for, and wants to know, is told again.
+    Hints,
     /// It is found out further who waits in a cycle.
     Inquiry,
     /// Watched keys are looked at, for nobody tells when a key is overwritten: what is found is heard
@@ -58,7 +60,7 @@ pub enum When {
 const AWAY_MS: i64 = 100;
 
 impl Due {
-    pub const ORDER: [Self; 16] = [
+    pub const ORDER: [Self; 17] = [
         Self::Leaves,
         Self::TimesOut,
         Self::SentAway,
@@ -73,6 +75,7 @@ impl Due {
         Self::WrittenEndings,
         Self::Unread,
         Self::Turns,
+        Self::Hints,
         Self::Inquiry,
         Self::Rounds,
     ];
@@ -98,6 +101,7 @@ impl Due {
             Self::Ends => core.next_expiry().map(When::AtWall),
             Self::Silence => core.next_silence().map(When::At),
             Self::Turns => core.next_turn().map(When::At),
+            Self::Hints => core.next_hint().map(When::At),
             Self::Inquiry => core.next_inquiry().map(When::At),
             _ => self.is_now(core).then_some(When::Now),
         }

@@ -242,6 +242,11 @@ impl Binding<'_> {
     pub fn is_empty(&self) -> bool {
         !self.watch && self.notify.is_none()
     }
+
+    /// It is told there too that somebody waits.
+    pub fn wants_hints(&self) -> bool {
+        self.notify.is_some_and(|address| address.wants_hints)
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The ways into the core: each request, and each piece of what is due, is one decision.
 
 use super::kind::all::KINDS;
-use super::leaving;
 use super::waiting::drain;
+use super::{leaving, wanted};
 use super::{Core, Decision, Keyspace, Notices, Now, Outcome, Refusal, Verdict};
 
 /// Makes decisions, one after the other: on the core and the keyspace, at a reading of
@@ -25,6 +25,7 @@ impl Decider<'_> {
         let mut d = self.begin();
         let result = run(&mut d);
         drain(&mut d);
+        wanted::look(d.core, d.out, d.now);
         (result, d.end())
     }
 

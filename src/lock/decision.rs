@@ -92,6 +92,7 @@ impl<'a> Decision<'a> {
                 waiter,
                 to,
                 outcome,
+                wanted: false,
             });
         }
     }
@@ -203,6 +204,7 @@ impl<'a> Decision<'a> {
     pub(super) fn hold_up(&mut self, id: WaiterId, key: &Key) {
         let held_up = self.held_up.get_or_insert_default();
         held_up.insert(id, key.clone());
+        leaving::stir(self.core, id);
     }
 
     /// The key that a request for several keys lacks, if it was tried.
@@ -222,6 +224,7 @@ impl<'a> Decision<'a> {
     /// Nobody waits for the key by subscription any more, as far as is known.
     pub(super) fn drop_subscribers(&mut self, key: &Key) {
         if self.core.subscribers.forget(key) {
+            self.core.watchdogs.hints.stir(key);
             self.look_later(key);
         }
     }

@@ -9,6 +9,10 @@ use super::table::Shared;
 use super::work::Work;
 use super::{Core, Key, Now, Owner, WaiterId};
 
+/// Of so many requests it is looked whether they can have the rest of their keys, when another has
+/// come to stand with them: for a hint, which may come later.
+const MOST_STIRRED: usize = 16;
+
 /// Puts a request into its queues.
 pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
     if let Some(address) = waiter.told_at() {
@@ -26,6 +30,7 @@ pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
     for key in keys {
         mark_waits(core, &key, &owner, [id]);
     }
+    stir(core, id);
 }
 
 /// These requests for a lock are of an owner that holds permits of it, if it does.
@@ -85,6 +90,50 @@ fn who_may_wait(core: &Core, key: &Key, shared: &Shared, waiting: usize) -> BTre
     owners
 }
 
+/// Gives a request another place.
+pub fn rerank(core: &mut Core, id: WaiterId, place: impl FnOnce(&mut Waiter)) {
+    core.queues.rerank(id, place);
+    stir(core, id);
+}
+
+/// A request may have come to be first in a queue, or another by that, or one may lack what it did
+/// not: who wants to know of them is looked at when the decision is over.
+pub fn stir(core: &mut Core, id: WaiterId) {
+    if core.watchdogs.hints.is_empty() {
+        return;
+    }
+    let keys = core
+        .queues
+        .get(id)
+        .into_iter()
+        .flat_map(|waiter| &waiter.keys);
+    let front = |key| -> Vec<WaiterId> { core.queues.line(key).queue.ids().take(2).collect() };
+    let fronts = keys.map(front).filter(|front| front.contains(&id));
+    let stirred = fronts.flatten().collect();
+    stir_keys_of(core, stirred);
+}
+
+/// Others are first in the queues of these keys now.
+fn stir_fronts(core: &mut Core, keys: &[Key]) {
+    if core.watchdogs.hints.is_empty() {
+        return;
+    }
+    keys.iter().for_each(|key| core.watchdogs.hints.stir(key));
+    let fronts = keys
+        .iter()
+        .filter_map(|key| core.queues.line(key).queue.ids().next());
+    let stirred = fronts.collect();
+    stir_keys_of(core, stirred);
+}
+
+fn stir_keys_of(core: &mut Core, stirred: BTreeSet<WaiterId>) {
+    let (queues, hints) = (&core.queues, &mut core.watchdogs.hints);
+    let keys = |id| queues.get(id).into_iter().flat_map(|waiter| &waiter.keys);
+    for key in stirred.into_iter().take(MOST_STIRRED).flat_map(keys) {
+        hints.stir(key);
+    }
+}
+
 /// Takes a request out of its queues.
 pub fn dequeue(core: &mut Core, id: WaiterId) -> Option<Gone> {
     let gone = core.queues.remove(id)?;
@@ -92,6 +141,8 @@ pub fn dequeue(core: &mut Core, id: WaiterId) -> Option<Gone> {
         core.sessions.remove_wait(address, id);
     }
     core.heartbeats.may_speak(&gone.waiter);
+    stir_fronts(core, &gone.led);
+    stir_fronts(core, &gone.emptied);
     let owner = &gone.waiter.want.owner;
     for key in &gone.waiter.keys {
         let has_permits = core.locks.has_permits(key, owner);

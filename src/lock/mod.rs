@@ -61,6 +61,7 @@ mod timeouts;
 mod tokens;
 mod types;
 mod waiting;
+mod wanted;
 mod watchdog;
 mod work;
 mod write;

@@ -117,7 +117,12 @@ pub enum Notice {
         waiter: WaiterId,
         to: Option<Address>,
         outcome: Outcome,
+        /// It is granted, wants to know, and somebody waits.
+        wanted: bool,
     },
+    /// Somebody waits for what is held. A connection that watches it and cannot be told is to be
+    /// closed.
+    Wanted { address: Address, closes: bool },
     /// A hold is lost: whoever it was bound to is to know. A connection that watched it
     /// and cannot be told is to be closed.
     Lost(Loss),

@@ -11,8 +11,8 @@
 mod notes;
 
 use super::agenda::{Due, When};
-use super::{deadlock, grant, leaving, ours, reconcile, renewals, silence, subscribers};
-use super::{timeouts, watchdog};
+use super::{deadlock, grant, head, leaving, ours, reconcile, renewals, silence, subscribers};
+use super::{timeouts, wanted, watchdog};
 use super::{Cause, Decider, Decision, Key, Listening, MonoUs, Note, Notice, Now};
 use notes::{hear, review};
 
@@ -209,6 +209,7 @@ impl<O: Outside> Run<'_, '_, O> {
             Due::Silence => self.end_silent(),
             Due::Unread => self.read_on(),
             Due::Turns => self.look_at_turns(),
+            Due::Hints => self.tell_hints(),
             Due::Inquiry => self.with.decide(deadlock::inquire),
             Due::Rounds => self.check_watched(),
         }
@@ -255,15 +256,15 @@ impl<O: Outside> Run<'_, '_, O> {
     /// then, and others may keep theirs.
     fn end_silent(&mut self) -> bool {
         for (client, (key, owner)) in silence::next(self.with.core, self.with.now, BATCH) {
-            let to_do = silence::to_do(self.with.core, self.with.now, client, &key, &owner);
+            let may_end = silence::may_end(self.with.core, self.with.now, client, &key, &owner);
             // While its slot is on its way nobody is silent.
-            if to_do.is_none() || !self.is_ours(&key) || !self.with.ks.slot_stays(&key) {
+            if !may_end || !self.is_ours(&key) || !self.with.ks.slot_stays(&key) {
                 continue;
             }
-            if to_do == Some(silence::ToDo::End) {
+            if let Some(asked) = head::ask_who_listens(self.with.core, &key) {
+                self.with.out.push(asked);
+            } else if head::keeps_out(self.with.core, &key, &owner) {
                 self.with.decide(|d| silence::end(d, client, &key, &owner));
-            } else {
-                self.with.out.push(silence::ask(self.with.core, key));
             }
         }
         self.is_due(Due::Silence)
@@ -310,6 +311,19 @@ impl<O: Outside> Run<'_, '_, O> {
             }
         }
         false
+    }
+
+    /// Who is to know that somebody waits is told, and told again.
+    fn tell_hints(&mut self) -> bool {
+        let now = self.with.now;
+        wanted::look(self.with.core, self.with.out, now);
+        let due = self.with.core.watchdogs.hints.take_due(now, BATCH);
+        for bond in &due {
+            if self.is_ours(&bond.0) {
+                wanted::look_again(self.with.core, self.with.out, now, bond);
+            }
+        }
+        due.len() == BATCH || self.with.core.watchdogs.hints.is_stirred()
     }
 
     fn is_ours(&mut self, key: &Key) -> bool {

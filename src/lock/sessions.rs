@@ -27,12 +27,24 @@ pub struct Sessions {
 
 impl Sessions {
     /// The address of a request.
-    pub fn address(&self, client: ClientId, channel: &[u8], tag: &[u8]) -> Address {
+    pub fn address(
+        &self,
+        client: ClientId,
+        channel: &[u8],
+        tag: &[u8],
+        wants_hints: bool,
+    ) -> Address {
         let session = self.by_client.get(&client);
-        let known = session.filter(|session| *session.listener.channel == *channel);
+        let known = session.filter(|Session { listener, .. }| {
+            *listener.channel == *channel && listener.wants_hints == wants_hints
+        });
         let new = || {
             let channel = channel.into();
-            Rc::new(Listener { client, channel })
+            Rc::new(Listener {
+                client,
+                channel,
+                wants_hints,
+            })
         };
         Address {
             listener: known.map_or_else(new, |session| session.listener.clone()),

@@ -7,22 +7,13 @@
 use std::collections::BTreeMap;
 
 use super::head::{self, Next};
-use super::table::{Entry, Hold, SharedKind, Taken};
+use super::table::{Entry, Taken};
 use super::watchdog::{self, Bond, Why};
 use super::{reconcile, request};
-use super::{ClientId, Core, Decision, Key, Mode, Notice, Now, Owner, Reason};
+use super::{ClientId, Core, Decision, Key, Mode, Now, Owner, Reason};
 
 /// So many holders of a lock are looked at for those who subscribe.
 const MOST_HOLDERS: usize = 128;
-
-/// What is to be done about a hold of somebody silent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ToDo {
-    /// It ends: somebody waits whom it keeps out.
-    End,
-    /// It is asked who waits by subscription, for nobody else does.
-    Ask,
-}
 
 /// The program behind a connection is alive, and may be silent for so many ms.
 pub fn heartbeat(core: &mut Core, client: ClientId, patience: i64, now: Now) {
@@ -37,23 +28,9 @@ pub fn next(core: &mut Core, now: Now, most: usize) -> Vec<(ClientId, Bond)> {
         .go_on(&core.watchdogs, now, most, is_blocked)
 }
 
-pub fn to_do(core: &Core, now: Now, client: ClientId, key: &Key, owner: &Owner) -> Option<ToDo> {
-    if !may_end(core, now, client, key, owner) {
-        return None;
-    }
-    match head::next(core, key) {
-        Some(Next::Waiter(_)) => keeps_out(core, key, owner).then_some(ToDo::End),
-        Some(Next::Subscribers) => Some(ToDo::Ask),
-        None => {
-            let asks = core.rules.redisson_yield_us.is_some();
-            (asks && !core.subscribers.are_served(key)).then_some(ToDo::Ask)
-        }
-    }
-}
-
 /// Whether what a connection watches there of an owner's holds may end: it is silent, and the lease
 /// that was asked for is over.
-fn may_end(core: &Core, now: Now, client: ClientId, key: &Key, owner: &Owner) -> bool {
+pub fn may_end(core: &Core, now: Now, client: ClientId, key: &Key, owner: &Owner) -> bool {
     let hold = core.locks.hold(key, owner);
     let watch = hold.and_then(|hold| hold.watch.as_ref());
     let its = |taken: &Taken| taken.watcher() == Some(client);
@@ -61,29 +38,6 @@ fn may_end(core: &Core, now: Now, client: ClientId, key: &Key, owner: &Owner) ->
     core.rules.grants_in.is_none()
         && core.heartbeats.is_silent(client)
         && watch.is_some_and(|w| w.asked < now.wall_ms() && w.taken.iter().any(its))
-}
-
-/// Whether an owner that holds the lock is in the way of whoever is first in its queue.
-fn keeps_out(core: &Core, key: &Key, owner: &Owner) -> bool {
-    let Some(Next::Waiter(id)) = head::next(core, key) else {
-        // Those who subscribe have a place, and want it free.
-        return head::is_waited_for(core, key);
-    };
-    let Some(want) = core.queues.get(id).map(|waiter| &waiter.want) else {
-        return false;
-    };
-    let reads_too = core.locks.shared(key).is_some_and(|shared| {
-        let reads_alone = |hold: &Hold| !hold.writes;
-        shared.kind == SharedKind::ReadWrite && shared.hold(owner).is_some_and(reads_alone)
-    });
-    want.owner != *owner && !(want.mode == Mode::Read && reads_too)
-}
-
-/// It is to be found out whether anybody waits by subscription: [`for_subscribers`].
-pub fn ask(core: &Core, key: Key) -> Notice {
-    let shared = core.locks.shared(&key);
-    let shared = shared.is_some_and(|shared| shared.kind == SharedKind::ReadWrite);
-    Notice::WhoListens { key, shared }
 }
 
 /// Somebody waits for a lock by subscription. If nobody stands before them, what those who are
@@ -110,7 +64,7 @@ pub fn for_subscribers(d: &mut Decision<'_>, key: &Key) {
 pub fn end(d: &mut Decision<'_>, client: ClientId, key: &Key, owner: &Owner) {
     reconcile::end_first(d, key, owner);
     let look = reconcile::read(d, key, owner);
-    if !may_end(d.core, d.now, client, key, owner) || !keeps_out(d.core, key, owner) {
+    if !may_end(d.core, d.now, client, key, owner) || !head::keeps_out(d.core, key, owner) {
         return;
     }
     d.core.in_flight.forget_watched(client, key);

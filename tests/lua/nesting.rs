@@ -116,7 +116,8 @@ fn info_shows_a_plain_lock() {
         assert_eq!(holder["mode"], bulk("exclusive"));
         assert_eq!(holder["holds"], Value::Int(2));
         assert_eq!(holder["watchdog"], Value::Nil);
-        assert_eq!(holder.len(), 7);
+        assert_eq!(holder["wanted-ms"], Value::Nil);
+        assert_eq!(holder.len(), 8);
         let Value::Int(left) = holder["remaining-ms"] else {
             panic!("{holder:?}");
         };

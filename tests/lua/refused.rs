@@ -49,6 +49,11 @@ fn queue_and_notify_are_refused() {
             let begin = "ERR NOTIFY notifies a connection of its hold, and a script, a function";
             assert!(notify.starts_with(begin), "{notify}");
         }
+        for request in ["acquire free bob 1000", "renew job alice 1000"] {
+            let wanted = lua.error(&format!("{request} Wanted NOTIFY ch t"));
+            let begin = "ERR WANTED notifies a connection that somebody waits for its hold, and a";
+            assert!(wanted.starts_with(begin), "{wanted}");
+        }
         assert_eq!(lua.keys(), before);
     }
 }

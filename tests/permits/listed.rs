@@ -51,6 +51,7 @@ fn info_shows_the_limit_what_is_available_and_who_has_how_many() {
         "permits",
         "remaining-ms",
         "token",
+        "wanted-ms",
         "watchdog",
     ];
     assert_eq!(names, expected);

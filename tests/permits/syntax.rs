@@ -3,7 +3,8 @@
 use crate::support::{user, Ask, Listener, RawClient, Server, Untouched, LONG};
 
 const ACQUIRE: &str = "usage: RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] \
-                       [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]";
+                       [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WANTED] [WATCHDOG] \
+                       [ONCE]";
 const RELEASE: &str = "usage: RLOCK.RELEASE key owner [READ|WRITE|PERMITS [k]] [ALL] [IFHELD | \
                        IFTOKEN token]";
 

@@ -15,6 +15,7 @@ mod replies;
 mod roles;
 mod shown;
 mod unobserved;
+mod wanted;
 mod watchdog;
 
 use redis::Value;

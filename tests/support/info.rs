@@ -28,6 +28,8 @@ pub struct Hold {
     pub token: Option<i64>,
     /// The connection whose end ends the hold.
     pub watchdog: Option<i64>,
+    /// For how long somebody has waited whom it keeps out, if it asked to know.
+    pub wanted_ms: Option<i64>,
 }
 
 impl Info {
@@ -88,6 +90,7 @@ impl Hold {
             held_ms: number("held-ms"),
             token: number("token"),
             watchdog: number("watchdog"),
+            wanted_ms: number("wanted-ms"),
         }
     }
 }

@@ -33,6 +33,17 @@ public class Forms {
             }
         }
         {
+            try (Hold hold = locks.acquire("jobs", Duration.ofSeconds(10))) {
+                for (int item = 0; item < 1_000 && !hold.isLost(); item++) {
+                    step();
+                    if (hold.isWanted()) {
+                        save(hold.token()); // the rest is for another time
+                        break;
+                    }
+                }
+            }
+        }
+        {
             CompletableFuture<Hold> future = locks.acquireAsync(Request.of("jobs").waitingForEver());
             future.thenCompose(hold -> {
                 step();

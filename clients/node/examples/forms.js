@@ -42,6 +42,16 @@ await locks.using('gate', async () => {
   await wait.catch((error) => console.log(error.message));
 });
 
+// A long job, which stops between two pieces when somebody waits.
+const pages = ['one', 'two', 'three'];
+const write = async (page) => console.log('written:', page);
+await locks.using('index', async (signal, hold) => {
+  for (const page of pages) {
+    await write(page, { signal });
+    if (hold.wanted) break; // somebody waits: the rest is for the next time
+  }
+});
+
 // A plain lease: nothing renews it, and it outlives the connection.
 const plain = await locks.acquire('cron', { watchdog: false, lease: 60_000 });
 await plain.release();

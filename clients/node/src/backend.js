@@ -65,7 +65,7 @@ export async function learn(link) {
 let warned = false;
 
 /** What a program has asked for, and what there is. */
-export class Wanted {
+export class Demands {
   /** @type {Backend['kind'] | undefined} */
   found = undefined;
 

@@ -8,7 +8,7 @@ import { Session } from './session.js';
 import { slotOf, tagFor } from './slots.js';
 import { now } from './time.js';
 
-/** @import { Wanted } from './backend.js' */
+/** @import { Demands } from './backend.js' */
 /** @import { Address, Library } from './libraries.js' */
 /** @import { Hold } from './hold.js' */
 /** @import { PendingCommand, Work } from './session.js' */
@@ -33,11 +33,11 @@ export class ClusterRouter {
   /** @type {Link | undefined} over which the table is being read */
   #link;
 
-  /** @param {Library} library @param {number} timeout @param {Wanted} wanted */
-  constructor(library, timeout, wanted) {
+  /** @param {Library} library @param {number} timeout @param {Demands} demands */
+  constructor(library, timeout, demands) {
     this.library = library;
     this.timeout = timeout;
-    this.wanted = wanted;
+    this.demands = demands;
   }
 
   /** @param {string[]} keys @returns {Session | Promise<Session>} */
@@ -70,7 +70,7 @@ export class ClusterRouter {
     if (!session) {
       const at = node.lastIndexOf(':');
       const address = { host: node.slice(0, at), port: Number(node.slice(at + 1)) };
-      session = new Session(this.library, address, this.timeout, this.wanted, this.#places);
+      session = new Session(this.library, address, this.timeout, this.demands, this.#places);
       session.cluster = this;
       this.#sessions.set(node, session);
     }

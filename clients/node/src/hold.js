@@ -1,9 +1,11 @@
 // What an acquisition became. Members that begin with _ are the session's.
 import { LostError, RefusedError } from './errors.js';
 import { insist } from './insist.js';
-import { duration } from './options.js';
+import { duration, known } from './options.js';
 import { Refusal } from './refusal.js';
+import { checkSignal } from './signals.js';
 import { Alarm, now, suspended } from './time.js';
+import { Wanted } from './wanted.js';
 import * as words from './words.js';
 
 /** @import { Claim, Plan } from './options.js' */
@@ -27,6 +29,10 @@ export class Hold {
   #slept = 0;
   /** @type {Alarm | undefined} */
   #max;
+  /** @type {Wanted | undefined} made when the program first asks */
+  #wanted;
+  /** @type {number[] | undefined} the leases that renewals under way ask for */
+  #renewals;
   #session;
   #job;
   #tag;
@@ -80,6 +86,29 @@ export class Hold {
     return this.#controller.signal;
   }
 
+  get wanted() {
+    const wanted = this.#listen();
+    return this._isHeld && wanted.is(this.claim.lease);
+  }
+
+  /** @param {{signal?: AbortSignal}} [options] */
+  async untilWanted(options = {}) {
+    known(options, ['signal']);
+    const { signal } = options;
+    checkSignal(signal);
+    signal?.throwIfAborted();
+    if (!this._isHeld) return false;
+    const wanted = this.#listen();
+    return wanted.is(this.claim.lease) || wanted.wait(signal);
+  }
+
+  /** From now on the server says whether somebody waits. */
+  #listen() {
+    this.#wanted ??= new Wanted();
+    this.#wanted.ask(this);
+    return this.#wanted;
+  }
+
   /** What a log shows of it. */
   toJSON() {
     return { keys: this.keys, owner: this.owner, token: this.token };
@@ -99,12 +128,14 @@ export class Hold {
     const line = words.renew(this.claim, length);
     // A shorter lease begins when the server has it, whether or not its reply comes.
     if (this.#alarm && sent + length < this.#alarm.at) this.#endsAt(sent + length);
+    const renewals = (this.#renewals ??= []);
+    renewals.push(length);
     try {
       await insist(session, this.claim, line, sent + session.timeout, () => this.#over());
     } catch (error) {
-      const reason = error instanceof RefusedError && this.#gone(error.code);
-      if (!reason) throw error;
-      this.#lose(reason);
+      if (!(error instanceof RefusedError && this._missed(error.code))) throw error;
+    } finally {
+      renewals.splice(renewals.indexOf(length), 1);
     }
     this.#check();
     session.leases.add({ lease: length, watchdog: this.claim.watchdog });
@@ -143,6 +174,7 @@ export class Hold {
 
   /** A message with its tag. @param {string} word @param {string} rest */
   notified(word, rest) {
+    if (word === 'wanted') (this.#wanted ??= new Wanted()).said();
     if (word !== 'lost') return;
     const { link } = this;
     // Another server has it now, and does not know that it is over.
@@ -151,19 +183,33 @@ export class Hold {
     if (rest === 'demoted') link?.close(new Refusal('READONLY the server was demoted'));
   }
 
-  /**
-   * On a new channel: asks whether the hold is still there, and subscribes to its loss. Its end
-   * stays where it is; that of one with watchdog is the server's, or moves with each renewal.
-   * @param {Link} link
-   */
+  /** On a new channel: asks whether the hold is still there, and subscribes to its loss. @param {Link} link */
   _regain(link) {
     this.link = link;
     this.#tag = link.tag(this);
+    this.#subscribe(link);
+  }
+
+  /** @param {Link} link */
+  #subscribe(link) {
+    // Of several keys it watches none that it did not give: this client goes on to renew those.
+    this.#renew(link, this._subscription(link, this.renewed && !this.#isOfMany));
+  }
+
+  /**
+   * The command that has the server notify of it. Its end stays where it is; that of one with watchdog is the
+   * server's, or moves with each renewal.
+   * @param {Link} link @param {boolean} watch
+   */
+  _subscription(link, watch) {
     const { claim } = this;
-    const left = claim.watchdog || !this.#alarm ? claim.lease : Math.min(Math.max(Math.ceil(this.#alarm.at - now()), 1), claim.lease);
-    const line = [...words.renew(claim, left), 'NOTIFY', link.channel, this.#tag];
-    if (this.renewed) line.push('WATCHDOG');
-    this.#renew(link, line);
+    const asked = this.#renewals?.at(-1); // which this must not undo
+    const left = this.#alarm && Math.min(Math.max(Math.ceil(this.#alarm.at - now()), 1), claim.lease);
+    const lease = claim.watchdog || !left ? (asked ?? claim.lease) : Math.max(left, asked ?? 0);
+    const line = [...words.renew(claim, lease), 'NOTIFY', link.channel, this.#tag];
+    if (watch) line.push('WATCHDOG');
+    if (this.#wanted?.mayAsk(claim, link)) line.push('WANTED');
+    return line;
   }
 
   /** Renews it, in the place of a watchdog. */
@@ -182,13 +228,13 @@ export class Hold {
     try {
       await link.call(line);
     } catch (error) {
-      const reason = error instanceof Refusal && this.#gone(error.code);
-      if (reason) this.#lose(reason);
+      if (error instanceof Refusal && this._missed(error.code)) return;
+      if (link.refusesHints(line, error) && this._isHeld) this.#subscribe(link);
       else if (this.#session.elsewhere(error)) this.#elsewhere(error);
       return; // anything else may pass before its deadline
     }
     if (!this.renewed || this.#lost || this.#count === 0) return;
-    if (link.plain) this.#endsAt(sent + lease, slept);
+    if (link.plain || this.#isOfMany) this.#endsAt(sent + lease, slept);
     else this.#watched();
   }
 
@@ -253,7 +299,7 @@ export class Hold {
     this.#forget();
     this.#deaf();
     // Of several keys one was lost: nobody counts on the others any more, and a job may ask for them.
-    if (this.claim.keys.length > 1 && !back) this.#session.callOff(this.claim, false);
+    if (this.#isOfMany && !back) this.#session.callOff(this.claim, false);
     // Its listeners are the program's: they run when all here is done, and are not waited for.
     queueMicrotask(() => this.#controller?.abort(this.#lost));
   }
@@ -261,6 +307,7 @@ export class Hold {
   #forget() {
     this.#alarm?.clear();
     this.#max?.clear();
+    this.#wanted?.over();
     this.#leave();
     this.#job?._free(this.claim.keys);
   }
@@ -302,6 +349,15 @@ export class Hold {
     for (const [alarm, at] of /** @type {const} */ ([[this.#alarm, now() + slept], [this.#max, now()]])) {
       if (!this.#lost && this.#count > 0 && alarm && alarm.at <= at) alarm.ring();
     }
+  }
+
+  get #isOfMany() {
+    return this.claim.keys.length > 1;
+  }
+
+  get _isHeld() {
+    this.#look();
+    return !this.#lost && this.#count > 0;
   }
 
   #over() {

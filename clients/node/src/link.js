@@ -9,7 +9,7 @@ import { Closed, Refusal } from './refusal.js';
 import { now } from './time.js';
 
 /** @import { Address, Connection, Library } from './libraries.js' */
-/** @import { Wanted } from './backend.js' */
+/** @import { Demands } from './backend.js' */
 /** @import { Leases } from './heartbeat.js' */
 /** @import { Backend } from './library.js' */
 
@@ -36,6 +36,8 @@ export class Link {
   backend = undefined;
   /** @type {Plain | undefined} what stands for the module where there is none */
   plain = undefined;
+  /** Whether the server may be asked to say that somebody waits for a hold (WANTED). */
+  hints = true;
   #tag = 0;
 
   /** @param {Library} library @param {Address | undefined} address @param {number} timeout */
@@ -83,11 +85,11 @@ export class Link {
     });
   }
 
-  /** Finds out what the server has for locks. @param {number} timeout @param {Wanted} wanted @param {Places} places */
-  learn(timeout, wanted, places) {
+  /** Finds out what the server has for locks. @param {number} timeout @param {Demands} demands @param {Places} places */
+  learn(timeout, demands, places) {
     return this.#within(timeout, async () => {
       const backend = await learn(this);
-      wanted.check(backend);
+      demands.check(backend);
       this.adopt(backend, places);
       this.plain?.watch();
     });
@@ -96,7 +98,20 @@ export class Link {
   /** @param {Backend | undefined} backend what the server is known to have @param {Places} [places] */
   adopt(backend, places = new Places()) {
     this.backend = backend;
-    if (backend && backend.kind !== 'module') this.plain = new Plain(this, backend, places);
+    if (!backend || backend.kind === 'module') return;
+    this.plain = new Plain(this, backend, places);
+    this.hints = false;
+  }
+
+  /**
+   * Whether that is so because its module does not know the word, or this user may not say it. Then nobody says it here again.
+   * @param {(string | number)[]} line @param {unknown} error
+   */
+  refusesHints(line, error) {
+    const refuses = error instanceof Refusal && (error.code === 'NOPERM' || /^ERR syntax error/i.test(error.message));
+    if (!refuses || line.at(-1) !== 'WANTED') return false;
+    this.hints = false;
+    return true;
   }
 
   /** Listens to a lock's channel. @param {string} channel @param {() => void} onmessage */

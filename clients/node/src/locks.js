@@ -1,6 +1,6 @@
 // What a program makes once. It owns the session.
 import { hostname } from 'node:os';
-import { Wanted } from './backend.js';
+import { Demands } from './backend.js';
 import { ConnectionError, HeldByJobError, LostError } from './errors.js';
 import { libraryOf } from './libraries.js';
 import { duration, known, plan } from './options.js';
@@ -81,7 +81,7 @@ class Acquirer {
 
 export class Locks extends Acquirer {
   #router;
-  #wanted;
+  #demands;
   #end = new AbortController();
   /** @type {Promise<void> | undefined} */
   #closing;
@@ -92,14 +92,14 @@ export class Locks extends Acquirer {
     known(options, ['timeout', 'patience', 'backend']);
     const { timeout = 5000, patience = 30_000, backend } = options;
     if (backend !== undefined && backend !== 'module') throw new TypeError(`backend can only be 'module': nothing else will do`);
-    this.#wanted = new Wanted(backend, patience === Infinity ? patience : duration('patience', patience, 1));
+    this.#demands = new Demands(backend, patience === Infinity ? patience : duration('patience', patience, 1));
     // Longer than any timer is for ever.
-    this.#router = routerOf(libraryOf(client), Math.min(duration('timeout', timeout, 1), FARTHEST), this.#wanted);
+    this.#router = routerOf(libraryOf(client), Math.min(duration('timeout', timeout, 1), FARTHEST), this.#demands);
   }
 
   /** What the server has for locks, as it was last seen; undefined before the first connection. */
   get backend() {
-    return this.#wanted.found;
+    return this.#demands.found;
   }
 
   /** @param {string | string[]} keys @param {AcquireOptions} [options] */

@@ -1,4 +1,5 @@
 // What the program asked for, checked before anything is sent.
+import { checkSignal } from './signals.js';
 
 /**
  * @typedef {'plain' | 'read' | 'write' | 'permits'} Mode
@@ -72,14 +73,6 @@ function modeOf({ mode, limit, permits }, keys) {
     throw new TypeError('several keys at once can only be plain locks');
   }
   return found;
-}
-
-/** @param {unknown} signal */
-function checkSignal(signal) {
-  // Not by instanceof: a test runner may have an AbortSignal of its own.
-  const given = /** @type {any} */ (signal);
-  const fits = ['throwIfAborted', 'addEventListener', 'removeEventListener'].every((name) => typeof given?.[name] === 'function');
-  if (signal !== undefined && !fits) throw new TypeError('signal must be an AbortSignal');
 }
 
 /** @param {string | string[]} given @param {Options} options */

@@ -2,6 +2,7 @@
 import { LostError, NotAcquiredError, fromServer } from './errors.js';
 import { Hold } from './hold.js';
 import { Closed, Refusal } from './refusal.js';
+import { heed } from './signals.js';
 import { ANSWER, Alarm, now } from './time.js';
 import * as words from './words.js';
 
@@ -31,6 +32,8 @@ export class Request {
   over = false;
   /** @type {string | undefined} a loss that was notified before the reply was read */
   lostBefore = undefined;
+  /** Somebody waits for it already. */
+  wanted = false;
 
   /** @param {Session} session @param {Plan} plan @param {string} owner @param {Job | undefined} job */
   constructor(session, plan, owner, job) {
@@ -50,7 +53,7 @@ export class Request {
       const { plan, session } = this;
       session.leases.add(plan);
       try {
-        this.#heed(plan.signal);
+        if (plan.signal) this.unheed = heed(plan.signal, (reason) => this.giveUp(reason));
       } catch (error) {
         return this.#fail(error); // with its reason, or what the program's own signal has thrown
       }
@@ -60,16 +63,6 @@ export class Request {
       session.add(this);
       if (this.until !== Infinity && !this.over) this.#watch(plan.waits ? this.until : this.patience);
     });
-  }
-
-  /** @param {AbortSignal | undefined} signal */
-  #heed(signal) {
-    if (!signal) return;
-    signal.throwIfAborted();
-    const abort = () => this.giveUp(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    // The signal is the program's: what it does then is in nobody's way, and may throw.
-    this.unheed = () => queueMicrotask(() => signal.removeEventListener('abort', abort));
   }
 
   /** @param {number} at */
@@ -94,6 +87,7 @@ export class Request {
     this.queued = this.granted = false;
     if (this.job && link.plain && !this.asked) this.claim.owner = this.job._freshOwner();
     this.lostBefore = undefined;
+    this.wanted = false;
     this.asked = now();
     const tag = (this.tag = link.tag(this));
     link.call(this.#words(link, tag)).then(
@@ -133,7 +127,12 @@ export class Request {
   /** A message with its tag. @param {string} word @param {string} rest @param {number} [since] */
   notified(word, rest, since) {
     if (this.over) return;
-    if (word === 'granted') return this.granted || this.#granted(Number(rest), since);
+    if (word === 'granted') {
+      const [token, also] = rest.split(' ', 2);
+      this.wanted ||= also === 'wanted';
+      return this.granted || this.#granted(Number(token), since);
+    }
+    if (word === 'wanted') this.wanted = true;
     if (word === 'timeout') return this.#fail(this.#notAcquired());
     if (word === 'lost') return this.#lost(rest);
     if (word !== 'error') return;
@@ -225,6 +224,7 @@ export class Request {
     this.#end();
     const hold = new Hold(this.session, link, this.tag, this.claim, token, this.plan, since, this.job);
     link.tags.set(this.tag, hold);
+    if (this.wanted) hold.notified('wanted', '');
     this.resolve?.(hold);
   }
 

@@ -2,17 +2,17 @@
 import { ClusterRouter } from './cluster.js';
 import { Session } from './session.js';
 
-/** @import { Wanted } from './backend.js' */
+/** @import { Demands } from './backend.js' */
 /** @import { Library } from './libraries.js' */
 
-/** @param {Library} library @param {number} timeout @param {Wanted} wanted */
-export const routerOf = (library, timeout, wanted) =>
-  library.seeds ? new ClusterRouter(library, timeout, wanted) : new Router(library, timeout, wanted);
+/** @param {Library} library @param {number} timeout @param {Demands} demands */
+export const routerOf = (library, timeout, demands) =>
+  library.seeds ? new ClusterRouter(library, timeout, demands) : new Router(library, timeout, demands);
 
 class Router {
-  /** @param {Library} library @param {number} timeout @param {Wanted} wanted */
-  constructor(library, timeout, wanted) {
-    this.session = new Session(library, undefined, timeout, wanted);
+  /** @param {Library} library @param {number} timeout @param {Demands} demands */
+  constructor(library, timeout, demands) {
+    this.session = new Session(library, undefined, timeout, demands);
   }
 
   /** @param {string[]} keys @returns {Session | Promise<Session>} */

@@ -10,7 +10,7 @@ import { Renewals } from './renewals.js';
 import { ANSWER, Alarm, now } from './time.js';
 import * as words from './words.js';
 
-/** @import { Wanted } from './backend.js' */
+/** @import { Demands } from './backend.js' */
 /** @import { Address, Library } from './libraries.js' */
 /** @import { Claim } from './options.js' */
 /** @import { Hold } from './hold.js' */
@@ -60,12 +60,12 @@ export class Session {
   /** @type {Error | undefined} why there is no connection */
   why = undefined;
 
-  /** @param {Library} library @param {Address | undefined} address @param {number} timeout @param {Wanted} wanted @param {Places} [places] */
-  constructor(library, address, timeout, wanted, places = new Places()) {
+  /** @param {Library} library @param {Address | undefined} address @param {number} timeout @param {Demands} demands @param {Places} [places] */
+  constructor(library, address, timeout, demands, places = new Places()) {
     this.library = library;
     this.address = address;
     this.timeout = timeout;
-    this.wanted = wanted;
+    this.demands = demands;
     this.places = places;
     this.acks = new Acks(this);
   }
@@ -97,7 +97,7 @@ export class Session {
   #busy() {
     if (this.work.size || this.holds.size) return true;
     // With WATCHDOG the end of the process frees it too, where the module is; but a reply may be awaited.
-    const frees = this.wanted.found === 'module';
+    const frees = this.demands.found === 'module';
     for (const { sent, refused, claim } of this.pendingCommands) {
       if (sent || !(refused || (claim.watchdog && frees))) return true;
     }
@@ -115,7 +115,7 @@ export class Session {
       link = this.#opening = new Link(this.library, this.address, this.timeout);
       await link.open(this.timeout);
       const tag = this.cluster && (this.cluster.tagOf(this) ?? '0');
-      await Promise.all([link.subscribe(this.timeout, tag), link.learn(this.timeout, this.wanted, this.places)]);
+      await Promise.all([link.subscribe(this.timeout, tag), link.learn(this.timeout, this.demands, this.places)]);
     } catch (error) {
       link?.close();
       this.#opening = undefined;
@@ -125,7 +125,7 @@ export class Session {
     this.#kept = true;
     link.onclose = () => this.#cut(link);
     link.onmoved = () => this.#rename(link);
-    link.beat(this.leases, this.wanted.patience);
+    link.beat(this.leases, this.demands.patience);
     if (link.heartbeat) link.heartbeat.onbeat = () => this.#onbeat();
     this.#opened(link);
   }
@@ -204,7 +204,7 @@ export class Session {
    */
   callOff(claim, waits) {
     // Without the module one that was overwritten must not keep the others.
-    const disown = this.wanted.found === 'module' ? [words.disown(claim)] : words.disownEach(claim);
+    const disown = this.demands.found === 'module' ? [words.disown(claim)] : words.disownEach(claim);
     const pending = this.#addPending(claim, waits ? [words.cancel(claim), ...disown] : disown);
     if (this.link) this.#sendPending(pending);
     else this.#wake();

@@ -41,7 +41,7 @@ test('the examples run', async (t) => {
   assert.match(first.out, /nobody else does this now; token \d+\nreport: written\n$/);
   assert.equal(first.code, 0);
   const forms = await node(server, ['examples/forms.js']);
-  assert.equal(forms.out, 'reading\nwriting\ntwo of four\nboth\norders and stock\nno more patience\n');
+  assert.equal(forms.out, 'reading\nwriting\ntwo of four\nboth\norders and stock\nno more patience\nwritten: one\nwritten: two\nwritten: three\n');
   assert.equal(forms.code, 0);
 });
 

@@ -29,6 +29,12 @@ class Threads:
     def renew(self, hold, lease=None):
         hold.renew(lease)
 
+    def wanted(self, hold):
+        return hold.wanted.is_set()
+
+    def wait_wanted(self, hold, seconds):
+        return hold.wanted.wait(seconds)
+
     def reason(self, hold):
         return hold.lost.reason
 
@@ -62,6 +68,21 @@ class Tasks:
 
     def renew(self, hold, lease=None):
         self.do(hold.renew(lease))
+
+    def wanted(self, hold):
+        async def ask():
+            return hold.wanted.is_set()
+
+        return self.do(ask())
+
+    def wait_wanted(self, hold, seconds):
+        async def wait():
+            try:
+                return await asyncio.wait_for(hold.wanted.wait(), seconds)
+            except asyncio.TimeoutError:
+                return False
+
+        return self.do(wait())
 
     def reason(self, hold):
         async def ask():

@@ -96,6 +96,7 @@ class Proxy:
         self.target = port
         self.frozen = threading.Event()
         self.lose = None  # the next request with these bytes is carried out, its reply lost
+        self.unknown = None  # a word that the server does not know
         self.pairs = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -124,6 +125,8 @@ class Proxy:
                     self.lose, state["losing"] = None, True
                 if not up and state["losing"]:
                     break
+                if up and self.unknown:
+                    data = data.replace(self.unknown, self.unknown.swapcase()[::-1])
                 target.sendall(data)
         self.shut(source, target)
 

@@ -79,6 +79,11 @@ class Run:
             hold.renew()
             assert not hold.lost.wait(0.001)
 
+    def wanted(self):
+        with self.locks.hold(self.key) as hold:
+            assert not hold.wanted.is_set() and not hold.wanted.wait(0.001)
+            assert self.world.has(hold, self.key)
+
     def again(self):
         with self.locks.hold(self.key) as hold:
             with hold.again() as inner:
@@ -121,7 +126,7 @@ def at_every_line(run, check):
         at += 1
 
 
-@pytest.mark.parametrize("what", ["acquire", "wait", "cancel", "scope", "renew", "again", "callback", "taken", "drop_in"])
+@pytest.mark.parametrize("what", ["acquire", "wait", "cancel", "scope", "renew", "wanted", "again", "callback", "taken", "drop_in"])
 def test_an_exception_at_every_line(world, key, what):  # noqa: F811
     with world.make() as locks:
         standing = locks.acquire(f"{key}:stands")
@@ -239,6 +244,11 @@ class Client:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(hold.lost.wait(), 0.01)
 
+    async def wanted(self):
+        async with self.locks.hold(self.key) as hold:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(hold.wanted.wait(), 0.01)
+
     async def taken(self):
         with contextlib.suppress(rlock.NotAcquired):
             await self.locks.acquire(f"{self.key}:stands", wait=0.02)
@@ -255,7 +265,7 @@ def in_tasks(world):  # noqa: F811
     return rlock.asyncio.Quorum(clients) if len(clients) > 1 else rlock.asyncio.Locks(clients[0])
 
 
-@pytest.mark.parametrize("what", ["acquire", "wait", "scope", "again", "lost", "taken", "gathered", "timed"])
+@pytest.mark.parametrize("what", ["acquire", "wait", "scope", "again", "lost", "wanted", "taken", "gathered", "timed"])
 def test_a_cancellation_at_every_suspension(world, key, what):  # noqa: F811
     async def main():
         async with in_tasks(world) as locks:

@@ -87,6 +87,7 @@ ENDS = {
     "release": lambda hold, locks: hold.release(),
     "renew": lambda hold, locks: (hold.renew(), hold.release()),
     "look": lambda hold, locks: (hold.lost.is_set(), hold.lost.wait(0.001), hold.again(), hold.release()),
+    "wanted": lambda hold, locks: (hold.wanted.is_set(), hold.wanted.wait(0.001), hold.release(), hold.wanted.wait()),
     "nothing": lambda hold, locks: None,
 }
 
@@ -132,6 +133,7 @@ def test_a_finaliser_in_the_thread_that_reads(world, locks, key):
         one.release()
         two.renew()
         two.lost.wait(10)
+        two.wanted.wait(10)
         seen.append(two.lost.reason)
         with pytest.raises(rlock.Error, match="finaliser"):
             locks.acquire(f"{key}:3", wait=10)
@@ -381,7 +383,7 @@ def test_a_handler_that_uses_the_locks(world, locks, key):
             return
         deep[0] = True
         try:
-            assert not standing.lost.is_set()
+            assert not standing.lost.is_set() and not standing.wanted.is_set()
             standing.renew()
             if done[0] % 3 == 0:
                 locks.acquire(f"{key}:handler", wait=20).release()

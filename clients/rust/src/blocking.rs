@@ -32,6 +32,7 @@ use redis::Client;
 use crate::backend::Backend;
 use crate::error::{Error, Reason};
 use crate::job::Job;
+use crate::session::apart;
 
 /// On this thread. Nothing of it has to be polled for others to go on.
 fn wait<T>(task: impl Future<Output = T>) -> T {
@@ -193,6 +194,29 @@ impl Hold {
     /// Why it was lost, if it was.
     pub fn reason(&self) -> Option<Reason> {
         self.0.reason()
+    }
+
+    /// Whether somebody waits whom its release would serve: see [`Hold::is_wanted`](crate::Hold::is_wanted).
+    pub fn is_wanted(&self) -> bool {
+        self.0.is_wanted()
+    }
+
+    /// Waits for that for at most so long. False if nobody has begun to wait by then, or if it is over.
+    pub fn wanted_within(&self, time: Duration) -> bool {
+        let wanted = self.0.wanted();
+        let session = self.0.session();
+        wait(apart(async {
+            tokio::select! {
+                biased;
+                wanted = wanted => wanted,
+                () = session.after(time) => false,
+            }
+        }))
+    }
+
+    /// Waits for that, or until it is over, which is false: see [`Hold::wanted`](crate::Hold::wanted).
+    pub fn wanted(&self) -> bool {
+        wait(self.0.wanted())
     }
 
     /// Calls `callback` on a thread for such callbacks when the hold is lost. It may do there what it

@@ -1,123 +1,15 @@
 //! A hold, as the program has it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-
-use tokio::sync::watch;
 
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
 use crate::request::Request;
 use crate::session::{Session, apart};
-
-/// What became of a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    /// The program has released or dropped it.
-    Over,
-    Lost(Reason),
-}
-
-/// What the session and the hold both see.
-#[derive(Debug)]
-pub(crate) struct State {
-    /// Known as soon as the session knows it: whoever waits is notified after that.
-    fate: OnceLock<Fate>,
-    ended: watch::Sender<()>,
-    /// ns of the clock; `u64::MAX` when it has none.
-    deadline: AtomicU64,
-    process: u32,
-}
-
-impl State {
-    pub fn new(deadline: Option<Time>) -> Self {
-        let state = Self {
-            fate: OnceLock::new(),
-            ended: watch::Sender::new(()),
-            deadline: AtomicU64::new(u64::MAX),
-            process: std::process::id(),
-        };
-        state.set_deadline(deadline);
-        state
-    }
-
-    pub fn set_deadline(&self, deadline: Option<Time>) {
-        let ns = deadline.and_then(|time| u64::try_from(time.as_nanos()).ok());
-        let ns = ns.unwrap_or(u64::MAX);
-        self.deadline.store(ns, Ordering::Release);
-    }
-
-    pub fn deadline(&self) -> Option<Time> {
-        let ns = self.deadline.load(Ordering::Acquire);
-        (ns != u64::MAX).then(|| Duration::from_nanos(ns))
-    }
-
-    /// The first reason stays. Wakes nobody: [`State::notify`] does, after that.
-    pub fn lose(&self, reason: Reason) {
-        self.end(Fate::Lost(reason));
-    }
-
-    /// The program has it no more.
-    pub fn leave(&self) {
-        self.end(Fate::Over);
-    }
-
-    fn end(&self, end: Fate) {
-        // What a fork has a copy of may be locked for ever.
-        if self.process == std::process::id() {
-            _ = self.fate.set(end);
-        }
-    }
-
-    /// Wakes whoever waits for its end: runs code of the program.
-    pub fn notify(&self) {
-        if self.process == std::process::id() {
-            self.ended.send_replace(());
-        }
-    }
-
-    pub fn lost(this: &Arc<Self>) -> impl Future<Output = Reason> + Send + 'static {
-        let ended = Self::ended(this);
-        async {
-            match ended.await {
-                Some(reason) => reason,
-                // It was never lost.
-                None => std::future::pending().await,
-            }
-        }
-    }
-
-    /// Why it was lost; none if it never was.
-    pub fn ended(this: &Arc<Self>) -> impl Future<Output = Option<Reason>> + Send + 'static {
-        let mut ended = this.ended.subscribe();
-        let state = Arc::clone(this);
-        apart(async move {
-            // The sender is in `state`.
-            while !state.is_over() && ended.changed().await.is_ok() {}
-            state.reason()
-        })
-    }
-
-    fn is_over(&self) -> bool {
-        self.reason().is_some() || self.fate.get().is_some()
-    }
-
-    pub fn reason(&self) -> Option<Reason> {
-        if self.process != std::process::id() {
-            return Some(Reason::Fork);
-        }
-        if self.deadline().is_some_and(|at| at <= clock::now()) {
-            // The machine may have slept over it, and timers with it.
-            self.lose(Reason::Lease);
-        }
-        match self.fate.get() {
-            Some(&Fate::Lost(reason)) => Some(reason),
-            Some(Fate::Over) | None => None,
-        }
-    }
-}
+use crate::state::State;
 
 struct Shared {
     id: u64,
@@ -213,6 +105,48 @@ impl Hold {
     /// Why it was lost, if it was.
     pub fn reason(&self) -> Option<Reason> {
         self.shared.state.reason()
+    }
+
+    /// Whether somebody waits whom the release of this hold would serve: a hint for work that can stop, or
+    /// give way, between two pieces. It may come late, and be out of date. Who only tries does not count.
+    ///
+    /// The first use of this, or of [`wanted`](Hold::wanted), asks the server to say so, and does not wait for
+    /// it: it is false at first, as a rule. Half a lease after the server has said it last it is false again. The
+    /// server says it every third of the lease.
+    ///
+    /// It is false of a hold of several keys, and where the server has no module, or one that is too old for it.
+    ///
+    /// ```no_run
+    /// # async fn work(part: u32) {}
+    /// # async fn example(hold: rlock_client::Hold) -> Result<(), rlock_client::Error> {
+    /// for part in 0..1_000 {
+    ///     if hold.is_lost() || hold.is_wanted() {
+    ///         break;
+    ///     }
+    ///     work(part).await;
+    /// }
+    /// hold.release().await
+    /// # }
+    /// ```
+    pub fn is_wanted(&self) -> bool {
+        self.ask_whether_wanted();
+        self.shared.state.is_wanted()
+    }
+
+    /// Ends when [`is_wanted`](Hold::is_wanted) is true, at once if it is, with true; with false when the hold is
+    /// over: lost, or released by the last that [`again`](Hold::again) gave.
+    pub fn wanted(&self) -> impl Future<Output = bool> + Send + 'static {
+        self.ask_whether_wanted();
+        State::wanted(&self.shared.state)
+    }
+
+    fn ask_whether_wanted(&self) {
+        let Shared {
+            id, session, state, ..
+        } = &*self.shared;
+        if !state.ask() {
+            session.want(*id);
+        }
     }
 
     /// Until when a hold without watchdog is good, counted from now; none for one with it.

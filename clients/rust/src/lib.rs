@@ -33,6 +33,7 @@ mod quorum;
 mod request;
 mod session;
 mod slots;
+mod state;
 // For the command line: its other connections need it too.
 #[doc(hidden)]
 pub mod tls;

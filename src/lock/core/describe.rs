@@ -25,17 +25,8 @@ pub struct Known {
     pub held_ms: Option<i64>,
     /// The newest connection that has a watchdog hold there.
     pub watchdog: Option<ClientId>,
-}
-
-impl Known {
-    /// Of a hold in one of its modes.
-    pub(super) fn of(now: Now, hold: &Hold, mode: Mode) -> Self {
-        Self {
-            token: hold.token(),
-            held_ms: hold.held_ms(now),
-            watchdog: hold.watcher(mode),
-        }
-    }
+    /// Since when somebody waits whom it keeps out, if a connection wants to know.
+    pub wanted_ms: Option<i64>,
 }
 
 /// One who waits.
@@ -70,7 +61,19 @@ impl Core {
     /// What is known of an owner's hold under way.
     pub fn hold_of(&self, now: Now, key: &Key, owner: &[u8], mode: Mode) -> Known {
         let hold = self.locks.hold(key, owner);
-        hold.map_or_else(Known::default, |hold| Known::of(now, hold, mode))
+        hold.map_or_else(Known::default, |hold| self.known(now, key, hold, mode))
+    }
+
+    /// The same of a hold in one of its modes.
+    pub(super) fn known(&self, now: Now, key: &Key, hold: &Hold, mode: Mode) -> Known {
+        let since = self.watchdogs.hints.since(key, &hold.owner);
+        let since = since.filter(|_| hold.is_hinted(mode));
+        Known {
+            token: hold.token(),
+            held_ms: hold.held_ms(now),
+            watchdog: hold.watcher(mode),
+            wanted_ms: since.map(|since| now.mono.ms_since(since)),
+        }
     }
 
     /// Who holds a lock now, whoever excludes most first; of those who hold permits so many at

@@ -105,7 +105,7 @@ impl Core {
                 };
                 left = rest;
                 last = Some(hold);
-                look_at_hold(ks, now, wanted, (&key, entry, hold), &mut page);
+                self.look_at_hold(ks, now, wanted, (&key, entry, hold), &mut page);
             }
             if left == before {
                 left = left.saturating_sub(1);
@@ -131,34 +131,35 @@ impl Core {
         let owners: BTreeSet<Owner> = owners.filter(is_behind).collect();
         owners.into_iter().map(Hold::of).collect()
     }
-}
 
-/// Puts what an owner holds there to the page, if it is asked for.
-fn look_at_hold<K: Keyspace>(
-    ks: &mut K,
-    now: Now,
-    wanted: &Wanted<'_>,
-    (key, entry, hold): (&Key, &Entry, &Hold),
-    page: &mut Vec<Held>,
-) {
-    let is_long = |ms| hold.held_ms(now).is_some_and(|held| held > ms);
-    if !hold.owner.starts_with(wanted.owner) || !wanted.held_longer.is_none_or(is_long) {
-        return;
+    /// Puts what an owner holds there to the page, if it is asked for.
+    fn look_at_hold<K: Keyspace>(
+        &self,
+        ks: &mut K,
+        now: Now,
+        wanted: &Wanted<'_>,
+        (key, entry, hold): (&Key, &Entry, &Hold),
+        page: &mut Vec<Held>,
+    ) {
+        let is_long = |ms| hold.held_ms(now).is_some_and(|held| held > ms);
+        if !hold.owner.starts_with(wanted.owner) || !wanted.held_longer.is_none_or(is_long) {
+            return;
+        }
+        let look = ks.look(key, &hold.owner);
+        let left_over = is_left_over(Some(entry), &hold.owner, look.lease);
+        let held = kind::holds(&look, left_over).map(|(mode, holds, lease)| Held {
+            name: key.name.clone(),
+            holder: Holder {
+                owner: hold.owner.clone(),
+                mode,
+                holds,
+                lease,
+            },
+            known: self.known(now, key, hold, mode),
+            presumed: entry.is_presumed(),
+        });
+        page.extend(held);
     }
-    let look = ks.look(key, &hold.owner);
-    let left_over = is_left_over(Some(entry), &hold.owner, look.lease);
-    let held = kind::holds(&look, left_over).map(|(mode, holds, lease)| Held {
-        name: key.name.clone(),
-        holder: Holder {
-            owner: hold.owner.clone(),
-            mode,
-            holds,
-            lease,
-        },
-        known: Known::of(now, hold, mode),
-        presumed: entry.is_presumed(),
-    });
-    page.extend(held);
 }
 
 /// From where a page goes on.

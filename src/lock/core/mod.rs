@@ -283,8 +283,14 @@ impl Core {
     }
 
     /// The address that a request has given.
-    pub fn address(&self, client: ClientId, channel: &[u8], tag: &[u8]) -> Address {
-        self.sessions.address(client, channel, tag)
+    pub fn address(
+        &self,
+        client: ClientId,
+        channel: &[u8],
+        tag: &[u8],
+        wants_hints: bool,
+    ) -> Address {
+        self.sessions.address(client, channel, tag, wants_hints)
     }
 
     /// Whether something is to follow yet for holders of locks that have ended.
@@ -329,6 +335,11 @@ impl Core {
     /// connection has said that it is alive.
     pub fn next_silence(&self) -> Option<MonoUs> {
         self.heartbeats.next().filter(|_| self.watchdogs.any())
+    }
+
+    /// When it is looked again whether somebody waits, for those who hold and want to know.
+    pub fn next_hint(&self) -> Option<MonoUs> {
+        self.watchdogs.hints.next()
     }
 
     /// When it is to be found out further who waits in a cycle.

@@ -6,7 +6,7 @@ use super::steps::TooFar;
 
 use crate::lock::grant::{self, Tried};
 use crate::lock::queue::Rank;
-use crate::lock::{Decision, Link, WaiterId};
+use crate::lock::{leaving, Decision, Link, WaiterId};
 
 /// Seeks a way out: the request goes before the foremost waiter that waits for
 /// its owner, and has the lock if it is free for it there. The cycle that is
@@ -17,7 +17,7 @@ pub fn let_past(d: &mut Decision<'_>, id: WaiterId, cycle: Vec<Link>) -> Option<
         return Some(cycle);
     };
     let place = Rank::just_before(&rank, d.core.queues.number());
-    d.core.queues.rerank(id, |waiter| waiter.rank = place);
+    leaving::rerank(d.core, id, |waiter| waiter.rank = place);
     if grant::try_grant(d, id) != Tried::Waits {
         return None;
     }
@@ -37,6 +37,6 @@ pub fn finds_a_way(d: &mut Decision<'_>, id: WaiterId) -> bool {
     if let_past(d, id, Vec::new()).is_none() {
         return true;
     }
-    d.core.queues.rerank(id, |waiter| waiter.rank = rank);
+    leaving::rerank(d.core, id, |waiter| waiter.rank = rank);
     false
 }

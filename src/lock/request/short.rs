@@ -12,7 +12,7 @@ use crate::lock::head::{self, Next};
 use crate::lock::in_flight::Grant;
 use crate::lock::queue::Waiter;
 use crate::lock::table::{Begun, Hold};
-use crate::lock::{leaving, subscribers, waiting, watchdog};
+use crate::lock::{leaving, subscribers, waiting, wanted, watchdog};
 use crate::lock::{
     Act, Cause, ClientId, Core, Counter, Decider, Due, Event, Hint, Key, Keyspace, Kind, Look,
     Mode, Notice, Notices, Now, Outcome, Owner, Refusal, Token, WaiterId, WakeTarget, WallMs,
@@ -43,7 +43,7 @@ fn is_quiet(core: &Core, ks: &dyn Keyspace) -> bool {
 /// Takes a free lock of which nothing is known, and which has no counter. `None`: it is none, or
 /// there is more to do; nothing has changed.
 pub fn take_free(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Option<Token> {
-    let Decider { core, ks, now, .. } = with;
+    let Decider { core, ks, now, out } = with;
     let is_known = || core.locks.contains(ask.db, name);
     let is_refused = core.rules.grants_in.is_some()
         || ask.notify.is_some_and(|address| core.sessions.has(address));
@@ -66,6 +66,7 @@ pub fn take_free(with: &mut Decider<'_>, name: &[u8], ask: &Ask<'_>) -> Option<T
     ks.write(&key, &Write::Take { owner, holds, at });
     if ask.watch || ask.notify.is_some() {
         begins(core, *now, &key, (&Want::of(ask), token, at));
+        wanted::look(core, out, *now);
     } else {
         let since = now.wall;
         let begun = (Begun { token, since }, ask.client);
@@ -185,7 +186,9 @@ fn hand_over(with: &mut Decider<'_>, key: &Key, ended: &Ended<'_>, id: WaiterId)
         waiter: id,
         to: told_at,
         outcome: Outcome::Granted(token),
+        wanted: false,
     });
+    wanted::look(core, out, *now);
     Some(())
 }
 

@@ -18,7 +18,7 @@ use crate::lock::counters::Counters;
 use crate::lock::head::{self, Next};
 use crate::lock::queue::Rank;
 use crate::lock::{
-    reconcile, silence, Core, Decision, Key, Mode, Notice, Notices, WaiterId, WakeTarget,
+    leaving, reconcile, silence, Core, Decision, Key, Mode, Notice, Notices, WaiterId, WakeTarget,
 };
 
 /// At most so many grants go before a place.
@@ -112,6 +112,7 @@ pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
             silence::for_subscribers(d, key);
         }
     }
+    d.core.watchdogs.hints.stir(key);
     d.look_later(key);
 }
 
@@ -173,7 +174,7 @@ fn let_readers_past(d: &mut Decision<'_>, key: &Key) {
         .collect();
     for id in past {
         let place = Rank::just_before(&rank, d.core.queues.number());
-        d.core.queues.rerank(id, |waiter| waiter.rank = place);
+        leaving::rerank(d.core, id, |waiter| waiter.rank = place);
     }
 }
 

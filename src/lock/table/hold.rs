@@ -122,6 +122,12 @@ impl Hold {
         newest.find_map(Taken::watcher)
     }
 
+    /// Whether it is told somewhere that somebody waits for its holds in this mode.
+    pub fn is_hinted(&self, mode: Mode) -> bool {
+        let mut taken = self.watch.iter().flat_map(|watch| &watch.taken);
+        taken.any(|taken| taken.mode == mode && taken.hinted_at().is_some())
+    }
+
     /// Whether the loss of a hold in this mode is told there.
     pub fn is_told_at(&self, mode: Mode, address: &Address) -> bool {
         let watch = self.watch.as_ref();

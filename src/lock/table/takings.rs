@@ -28,6 +28,12 @@ impl Taken {
         self.client.filter(|_| self.watched)
     }
 
+    /// Where it is told that somebody waits for them.
+    pub fn hinted_at(&self) -> Option<&Address> {
+        let address = self.notify.as_ref();
+        address.filter(|address| address.wants_hints)
+    }
+
     /// The connection that is told of their loss.
     pub fn told(&self) -> Option<ClientId> {
         self.notify.as_ref().map(|address| address.client)
@@ -103,6 +109,8 @@ pub struct Takings {
     watched: i64,
     /// and how many of these that is.
     watched_takings: usize,
+    /// Of so many it is told that somebody waits for them.
+    hinted: usize,
     /// By connection. Few share an owner.
     clients: Vec<(ClientId, Of)>,
     /// Where there are more than a few: how many are told of at each address, by its hash. No
@@ -146,6 +154,11 @@ impl Takings {
     /// Whether all of them do.
     pub fn are_watched(&self) -> bool {
         self.watched_takings == self.all.len()
+    }
+
+    /// Whether of any it is told that somebody waits for them.
+    pub fn any_hinted(&self) -> bool {
+        self.hinted > 0
     }
 
     /// The connections that some of them are bound to, in order.
@@ -263,6 +276,9 @@ impl Takings {
             };
             self.watched = self.watched.saturating_add(holds);
             count(&mut self.watched_takings, on);
+        }
+        if taken.hinted_at().is_some() {
+            count(&mut self.hinted, on);
         }
         if let Some(told) = &mut self.told {
             count_told(told, taken, on);

@@ -38,6 +38,7 @@ mod told;
 mod turns;
 mod vanishing;
 mod waiting;
+mod wanted;
 
 /// How many random runs: of so many a handful under Miri, which is a thousand times slower.
 const fn runs(all: u32) -> u32 {

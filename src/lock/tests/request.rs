@@ -19,6 +19,8 @@ pub struct Request<'a> {
     pub queue: bool,
     /// NOTIFY, on the connection's own channel.
     pub tag: Option<&'a str>,
+    /// With WANTED.
+    pub wants_hints: bool,
     /// The number of its connection; each has its own if none is given.
     pub client: Option<u64>,
 }
@@ -36,6 +38,7 @@ pub fn by(owner: &str) -> Request<'_> {
         block: None,
         queue: false,
         tag: None,
+        wants_hints: false,
         client: None,
     }
 }
@@ -99,6 +102,14 @@ impl<'a> Request<'a> {
     pub fn tag(self, tag: &'a str) -> Self {
         Self {
             tag: Some(tag),
+            ..self
+        }
+    }
+
+    pub fn wants_hints(self) -> Self {
+        let wants_hints = true;
+        Self {
+            wants_hints,
             ..self
         }
     }

@@ -62,9 +62,9 @@ impl Shell {
     pub fn acquire(&mut self, request: Request<'_>) -> Result<Verdict, Refusal> {
         self.clients += 1;
         let client = ClientId::new(request.client.unwrap_or(self.clients));
-        let notify = client
-            .zip(request.tag)
-            .map(|(client, tag)| self.core.address(client, b"channel", tag.as_bytes()));
+        let (tag, hints) = (request.tag.map(str::as_bytes), request.wants_hints);
+        let notify = client.zip(tag);
+        let notify = notify.map(|(client, tag)| self.core.address(client, b"channel", tag, hints));
         let wait = if request.queue {
             Wait::queued
         } else {

@@ -11,4 +11,4 @@ pub use client::ClientId;
 pub use clock::{ListenedUs, Moment, MonoUs, Now, WallMs, WallUs};
 pub use owner::Owner;
 pub use token::Token;
-pub use waiter::WaiterId;
+pub use waiter::{Next, WaiterId};

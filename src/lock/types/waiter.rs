@@ -16,6 +16,14 @@ impl WaiterId {
     }
 }
 
+/// Who is next in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Waiter(WaiterId),
+    /// Those who wait by subscription.
+    Subscribers,
+}
+
 impl Default for WaiterId {
     fn default() -> Self {
         Self::FIRST

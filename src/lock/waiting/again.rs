@@ -1,6 +1,7 @@
 //! A request that is said again, with ONCE, takes the place of the one that waits.
 
 use crate::lock::ask::{Ask, Once, Share};
+use crate::lock::leaving;
 use crate::lock::queue::Waiter;
 use crate::lock::{Core, Decision, Key, Mode, Now, Outcome, Refusal, WaiterId};
 
@@ -46,6 +47,7 @@ pub fn take_over(d: &mut Decision<'_>, old: WaiterId, id: WaiterId, mut waiter: 
         d.core.sessions.remove_wait(address, old);
     }
     d.core.queues.replace(old, id, waiter);
+    leaving::stir(d.core, id);
     if !is_resent {
         d.answer(old, to, Outcome::Refused(Refusal::Superseded));
     }

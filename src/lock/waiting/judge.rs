@@ -51,7 +51,7 @@ pub fn judge_upgrades(d: &mut Decision<'_>) -> bool {
             grant::refuse(d, id, Refusal::Deadlock { cycle });
         } else if !rank.is_front() {
             let rank = leaving::front(d.core, &key, id);
-            d.core.queues.rerank(id, |waiter| waiter.rank = rank);
+            leaving::rerank(d.core, id, |waiter| waiter.rank = rank);
         } else {
             continue;
         }

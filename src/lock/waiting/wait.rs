@@ -84,9 +84,9 @@ fn cycle_left(d: &mut Decision<'_>, id: WaiterId, upgrades: bool, kept: bool) ->
     if matches!(cycle, Ok(Some(_))) && kept {
         // Its place is no good any more: as if it came only now.
         let behind = (Rank::arrived(id), now.mono);
-        d.core
-            .queues
-            .rerank(id, |waiter| (waiter.rank, waiter.since) = behind);
+        leaving::rerank(d.core, id, |waiter| {
+            (waiter.rank, waiter.since) = behind;
+        });
         cycle = deadlock::proven(d, find);
     }
     match cycle {

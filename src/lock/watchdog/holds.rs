@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::index::{Bond, Indexed};
+use super::hints::Bond;
+use super::index::Indexed;
 use super::losses::{Losing, Lost, Why};
 use crate::lock::ask::{Renewal, Want};
 use crate::lock::counters::Counters;
@@ -67,9 +68,8 @@ pub fn let_go(core: &mut Core, unbound: &Unbound) {
 
 /// An owner has the hold that it wanted. `before`: how many it had in each mode.
 pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64)], now: Now) {
-    let owner = &want.owner;
+    let (owner, client) = (&want.owner, want.client);
     if count(before) == 0 && want.binding().is_empty() {
-        let client = want.client;
         core.locks
             .change_hold(key, owner, |hold| hold.client = client);
         return;
@@ -90,6 +90,8 @@ pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64
             watch_again(watch, want.lease, bound, end, now);
         }
     });
+    let hints = &mut core.watchdogs.hints;
+    hints.bound(key, owner, want.binding(), want.lease, now);
 }
 
 /// An owner has acquired with ONCE what it held already: its holds in this mode are bound
@@ -109,6 +111,8 @@ pub fn on_again(d: &mut Decision<'_>, key: &Key, want: &Want, holds: &[(Mode, i6
         }
         other
     });
+    let hints = &mut d.core.watchdogs.hints;
+    hints.bound(key, &want.owner, to, want.lease, now);
     rebound(d, key, &want.owner, changed, to.client);
 }
 
@@ -196,6 +200,7 @@ pub fn on_renewed(
     renewal: &Renewal<'_>,
 ) {
     let (bound, now, to) = (longest(d.core, d.now), d.now, renewal.binding());
+    d.core.watchdogs.hints.renewed(key, owner, renewal.lease);
     if to.is_empty() {
         change_watch(d.core, key, owner, |watch| {
             if watch.is_watched() {
@@ -216,6 +221,8 @@ pub fn on_renewed(
         }
         other
     });
+    let hints = &mut d.core.watchdogs.hints;
+    hints.bound(key, owner, to, renewal.lease, now);
     rebound(d, key, owner, changed, to.client);
 }
 

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
+use super::hints::{Bond, Hints};
 use crate::lock::deadlines::Deadlines;
 use crate::lock::key::Bytes;
-#[cfg(test)]
-use crate::lock::table::Locks;
 use crate::lock::table::Watch;
+#[cfg(test)]
+use crate::lock::table::{Locks, Taken};
 use crate::lock::{ClientId, Key, MonoUs, Now, Owner, WallMs};
 
 /// Where nobody tells of overwritten keys, watched ones are looked at every so many ms,
@@ -15,9 +16,6 @@ pub const ROUND_MS: i64 = 100;
 
 /// at most so many in one go.
 const CHECKED: usize = 500;
-
-/// An owner's lease on a key.
-pub type Bond = (Key, Owner);
 
 /// What the indexes have of a watch.
 #[derive(Debug, Default)]
@@ -27,6 +25,8 @@ pub struct Indexed {
     clients: Vec<ClientId>,
     /// How many holds are kept by a watchdog.
     holds: i64,
+    /// It is told somewhere that they are wanted.
+    is_hinted: bool,
 }
 
 impl Indexed {
@@ -35,6 +35,7 @@ impl Indexed {
             next: watch.next,
             clients: watch.taken.clients().collect(),
             holds: watch.watched(),
+            is_hinted: watch.taken.any_hinted(),
         })
     }
 
@@ -65,6 +66,8 @@ pub struct Watchdogs {
     /// How many holds belong to connections.
     holds: i64,
     pub(super) lapsed: Lapsed,
+    /// Which of them are wanted, for those who are to know.
+    pub hints: Hints,
     /// When watched keys were last looked at without being told to,
     round_at: MonoUs,
     /// and which of them was the last.
@@ -114,6 +117,9 @@ impl Watchdogs {
     pub(super) fn change(&mut self, bond: &Bond, was: &Indexed, is: &Indexed) {
         self.renewals.change(bond, was.next, is.next);
         self.fewer(was.holds.saturating_sub(is.holds));
+        if was.is_hinted && !is.is_hinted {
+            self.hints.forget(bond);
+        }
         for client in was.without(is) {
             let was = self.bonds.remove(&(client, bond.clone()));
             debug_assert!(was, "a watch that is known is in the index");
@@ -128,7 +134,9 @@ impl Watchdogs {
     pub(super) fn forget(&mut self, which: impl Fn(&Bond) -> bool) -> Vec<Bond> {
         self.renewals.retain(|bond| !which(bond));
         let theirs = self.bonds.extract_if(.., |(_, bond)| which(bond));
-        theirs.map(|(_, bond)| bond).collect()
+        let theirs: Vec<Bond> = theirs.map(|(_, bond)| bond).collect();
+        theirs.iter().for_each(|bond| self.hints.forget(bond));
+        theirs
     }
 
     /// Whether watched keys are to be looked at.
@@ -169,12 +177,15 @@ impl Watchdogs {
         let keys = locks.keys();
         let entries = keys.iter().filter_map(|key| Some((key, locks.get(key)?)));
         let holds = entries.flat_map(|(key, entry)| entry.holds().map(move |hold| (key, hold)));
-        let (mut due, mut holds_of_watchdogs, mut bonds) = (0, 0, BTreeSet::new());
+        let (mut due, mut holds_of_watchdogs) = (0, 0);
+        let (mut bonds, mut hinted) = (BTreeSet::new(), BTreeSet::new());
         for (key, hold) in holds.chain(locks.ending()) {
             let Some(watch) = &hold.watch else { continue };
             let bond = (key.clone(), hold.owner.clone());
             due += usize::from(watch.next.is_some());
             holds_of_watchdogs += watch.watched();
+            let hints = watch.taken.iter().filter_map(Taken::hinted_at);
+            hinted.extend(hints.map(|_| bond.clone()));
             for client in watch.taken.clients() {
                 assert!(bonds.insert((client, bond.clone())), "{bond:?} is twice");
             }
@@ -182,5 +193,6 @@ impl Watchdogs {
         assert_eq!(self.bonds, bonds);
         assert_eq!(self.renewals.len(), due);
         assert_eq!(self.holds, holds_of_watchdogs);
+        self.hints.check(&hinted);
     }
 }

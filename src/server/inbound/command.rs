@@ -138,15 +138,21 @@ impl<'a> CommandCall<'a> {
         self.ctx().stands_alone()
     }
 
-    /// Where this connection is to be notified of a request. Refused where no message would
-    /// reach it.
-    pub fn session(&self, client: ClientId, channel: &[u8], tag: &[u8]) -> Result<Address, Error> {
+    /// Where this connection is to be notified of a request, and `wants_hints`: also that somebody
+    /// waits for what it holds. Refused where no message would reach it.
+    pub fn session(
+        &self,
+        client: ClientId,
+        (channel, tag): (&[u8], &[u8]),
+        wants_hints: bool,
+    ) -> Result<Address, Error> {
         let (shell, ctx) = (self.shell(), self.ctx());
         if !ctx.speaks_resp3() || !shell.listeners.has(client, channel) {
             self.listens(client, channel)?;
             shell.listeners.add(client, channel);
         }
-        let known = shell.core.ask(|core| core.address(client, channel, tag));
+        let address = |core: &Core| core.address(client, channel, tag, wants_hints);
+        let known = shell.core.ask(address);
         known.ok_or_else(Error::busy)
     }
 
@@ -222,7 +228,8 @@ impl<'a> CommandCall<'a> {
         renewal: &Renewal<'_>,
         run: impl FnOnce(&mut Decision<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
-        let renewed = self.decide(run)?;
+        let hints = renewal.binding().wants_hints();
+        let renewed = self.put(hints, |with| with.decide(run))?;
         if !renewal.binding().is_empty() {
             self.watches();
         }
@@ -237,7 +244,8 @@ impl<'a> CommandCall<'a> {
         ask: &Ask<'_>,
         run: impl FnOnce(&mut Decider<'_>) -> Result<Verdict, Refusal>,
     ) -> Result<Responder, Error> {
-        let verdict = self.put(ask.wait.is_some(), run)?;
+        let hints = ask.notify.is_some_and(|address| address.wants_hints);
+        let verdict = self.put(ask.wait.is_some() || hints, run)?;
         if ask.watch || ask.notify.is_some() {
             self.watches();
         }
@@ -260,8 +268,8 @@ impl<'a> CommandCall<'a> {
         })
     }
 
-    /// Lets the core decide, and sends the notices. `waits`: the request may come to wait, for
-    /// which both clocks are read.
+    /// Lets the core decide, and sends the notices. `waits`: the request may come to wait, or is to
+    /// know who does, for which both clocks are read.
     pub fn put<T>(
         &self,
         waits: bool,

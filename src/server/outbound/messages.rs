@@ -17,8 +17,15 @@ use crate::server::sys::{self, Ctx, Text};
 
 /// A request that waited gets its reply. A grant is known to be out when the turn of the
 /// event loop is over.
-pub fn settle(to: &Replication<'_>, waiter: WaiterId, address: Address, outcome: &Outcome) {
+/// `wanted`: somebody waits already whom it keeps out then, and it wants to know.
+pub fn settle(
+    to: &Replication<'_>,
+    waiter: WaiterId,
+    address: Address,
+    (outcome, wanted): (&Outcome, bool),
+) {
     let (word, rest) = match outcome {
+        Outcome::Granted(token) if wanted => ("granted", format!("{} wanted", token.0)),
         Outcome::Granted(token) => ("granted", token.0.to_string()),
         Outcome::TimedOut => ("timeout", String::new()),
         Outcome::Refused(refusal) => ("error", error::of(refusal).line().to_owned()),
@@ -60,6 +67,26 @@ impl ConnectionCache {
             self.last_reachable = Some(address.clone());
         }
         reaches
+    }
+}
+
+/// Somebody waits for what is held. Where that does not reach its client, its connection is closed if
+/// it watches the hold, as with a loss.
+pub fn wanted(
+    to: &Replication<'_>,
+    address: Address,
+    closes: bool,
+    connections: &mut ConnectionCache,
+) {
+    let client = address.client;
+    if connections.reaches(to, &address) {
+        let if_undelivered = match closes {
+            true => IfUndelivered::Close(client),
+            false => IfUndelivered::Nothing,
+        };
+        send(to, address, ("wanted", ""), if_undelivered);
+    } else if closes {
+        closes::close_soon(to.shell, to.ctx, client);
     }
 }
 

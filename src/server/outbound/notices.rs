@@ -30,7 +30,9 @@ pub fn send(to: &Replication<'_>, given: FirstArgs<'_>, notices: &mut Notices) -
             }
             Notice::Wrote { key, write } => emit_for(to, given, key, write),
             Notice::Event { key, event } => emit(to, given, key, &[of_our_own(*event)]),
-            Notice::Answer { .. } | Notice::Lost(_) => any_for_clients = true,
+            Notice::Answer { .. } | Notice::Wanted { .. } | Notice::Lost(_) => {
+                any_for_clients = true;
+            }
         }
     }
     if !any_for_clients {
@@ -44,7 +46,11 @@ pub fn send(to: &Replication<'_>, given: FirstArgs<'_>, notices: &mut Notices) -
                 waiter,
                 to: Some(address),
                 outcome,
-            } => messages::settle(to, waiter, address, &outcome),
+                wanted,
+            } => messages::settle(to, waiter, address, (&outcome, wanted)),
+            Notice::Wanted { address, closes } => {
+                messages::wanted(to, address, closes, &mut connections);
+            }
             Notice::Answer {
                 waiter, outcome, ..
             } => answers::settle(shell, ctx, waiter, outcome),

@@ -33,12 +33,14 @@ pub fn is_lease_due(shell: &ServerShell, ctx: Ctx<'_>) -> bool {
 }
 
 /// Now and then: mends a timer that the wall clock has left behind, or that a fault has
-/// kept from being armed. It is armed for those who may be silent, too.
+/// kept from being armed. It is armed for those who may be silent or are wanted, too.
 pub fn mend(shell: &ServerShell, ctx: Ctx<'_>) {
     let now = clock::now();
     if shell.alarm.is_armed() {
         shell.alarm.mend(ctx, now);
-        if let Some(at) = shell.core.ask(Core::next_silence).flatten() {
+        let by_clock = |core: &Core| [core.next_silence(), core.next_hint()];
+        let next = shell.core.ask(by_clock).into_iter().flatten();
+        if let Some(at) = next.flatten().min() {
             shell.alarm.arm(ctx, now, ms_until(When::At(at), now));
         }
     } else if let Some(ms) = next_ms(shell, now, || 0) {
@@ -90,8 +92,9 @@ pub fn arm_after_command(shell: &ServerShell, ctx: Ctx<'_>) -> bool {
             When::AtWall(at) => !shell.alarm.fires_by(*at),
             When::Within(_) => false,
         };
-        // Who is silent is looked at by the clock, whatever commands come: `mend` begins with it.
-        let by_command = |due: Due| (due != Due::Silence).then(|| due.next(core)).flatten();
+        // These are looked at by the clock, whatever commands come: `mend` begins with them.
+        let by_clock = |due: Due| matches!(due, Due::Silence | Due::Hints);
+        let by_command = |due: Due| (!by_clock(due)).then(|| due.next(core)).flatten();
         let next = Due::ORDER.map(|due| by_command(due).filter(is_news));
         (next, core.is_watching())
     });

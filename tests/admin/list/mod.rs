@@ -40,6 +40,7 @@ fn held(fields: &BTreeMap<String, Value>) -> Held {
         "presumed",
         "remaining-ms",
         "token",
+        "wanted-ms",
         "watchdog",
     ];
     assert_eq!(names, all);

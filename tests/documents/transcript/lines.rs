@@ -116,11 +116,11 @@ fn split(line: &str) -> (&str, &str) {
     (line.trim_end(), "")
 }
 
-/// Whether an entry of a list is next.
+/// Whether an entry of a list or of a map is next.
 fn is_numbered(rest: &str) -> bool {
     let rest = rest.trim_start();
     let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-    behind.len() < rest.len() && behind.starts_with(") ")
+    behind.len() < rest.len() && (behind.starts_with(") ") || behind.starts_with("# "))
 }
 
 #[cfg(test)]
@@ -132,12 +132,14 @@ mod tests {
         let text = "1> RLOCK.RELEASE k a    2 s later\n\
                     (integer) 0                   and in the other terminal:\n\
                     1)  1) \"a  b\"  a remark\n\
+                    1)  1# \"a\" => (nil)  a remark\n\
                     \u{20}                            now Ctrl-D in the other terminal\n";
         let expected = [
             Line::Pass(2000),
             Line::Say(1, "RLOCK.RELEASE k a".to_owned()),
             Line::See(1, "(integer) 0".to_owned()),
             Line::See(2, "1)  1) \"a  b\"".to_owned()),
+            Line::See(2, "1)  1# \"a\" => (nil)".to_owned()),
             Line::Close(1),
         ];
         assert_eq!(parse(text), expected);

@@ -118,13 +118,14 @@ fn maps(reply: &Value, resp3: bool, fields: &[&str]) -> bool {
     matches!(reply, Value::Array(items) if each(items))
 }
 
-const HOLDER: [&str; 6] = [
+const HOLDER: [&str; 7] = [
     "owner",
     "mode",
     "remaining-ms",
     "held-ms",
     "token",
     "watchdog",
+    "wanted-ms",
 ];
 
 fn info(reply: &Value, resp3: bool) -> bool {
@@ -163,7 +164,10 @@ pub fn check_message(payload: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(payload);
     let words: Vec<&str> = text.split(' ').collect();
     let good = match words[..] {
-        ["granted", _, token] => token.parse::<i64>().is_ok_and(|token| token > 0),
+        ["wanted", _] => true,
+        ["granted", _, token] | ["granted", _, token, "wanted"] => {
+            token.parse::<i64>().is_ok_and(|token| token > 0)
+        }
         ["timeout", _] => true,
         ["lost", _, reason] => [
             "expired",

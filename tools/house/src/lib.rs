@@ -59,7 +59,8 @@ pub const FLOORS: &[&[&str]] = &[
     ],
     // Owners of state.
     &[
-        "lock::table", "lock::queue", "lock::watchdog::index", "lock::watchdog::losses",
+        "lock::table", "lock::queue", "lock::watchdog::hints", "lock::watchdog::index",
+        "lock::watchdog::losses",
         "lock::subscribers::state", "lock::in_flight",
         "lock::sessions", "lock::heartbeats", "lock::heard", "lock::work",
         "lock::away", "lock::pools", "lock::tokens", "lock::counters", "lock::reconcile::cause",
@@ -69,7 +70,8 @@ pub const FLOORS: &[&[&str]] = &[
     ],
     // The core as one, and questions to it.
     &[
-        "lock::core", "lock::agenda", "lock::head", "lock::modes", "lock::leaving", "lock::grant::kind",
+        "lock::core", "lock::agenda", "lock::head", "lock::modes", "lock::leaving", "lock::wanted",
+        "lock::grant::kind",
         "lock::deadlock::graph", "lock::deadlock::search", "lock::deadlock::cycles",
         "lock::deadlock::pass", "lock::kind::permits::hoards", "lock::kind::lock_kind",
         "lock::kind::holders", "lock::reconcile::diff",

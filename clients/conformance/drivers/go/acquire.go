@@ -12,7 +12,7 @@ import (
 	rlock "rlock.invalid/clients/go"
 )
 
-var needs = []string{"read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "cluster", "callback", "threads", "tight", "backend", "patience"}
+var needs = []string{"read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "cluster", "callback", "threads", "tight", "backend", "patience", "wanted"}
 
 // taker is what Locks and Job have in common.
 type taker interface {

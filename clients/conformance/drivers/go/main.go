@@ -53,6 +53,7 @@ type request struct {
 	Does     string `json:"does"`
 	Of       string `json:"of"`
 	Ms       int64  `json:"ms"`
+	Within   *int64 `json:"within"`
 }
 
 type driver struct {
@@ -181,6 +182,8 @@ func (d *driver) run(ctx context.Context, r *request) (map[string]any, error) {
 		return nil, hold.Renew(ctx, ms(*r.Lease))
 	case "again":
 		return nil, hold.Again()
+	case "wanted":
+		return map[string]any{"wanted": wanted(ctx, r, hold)}, nil
 	case "callback":
 		d.callback(r, locks, hold)
 		return nil, nil
@@ -192,6 +195,15 @@ func (d *driver) run(ctx context.Context, r *request) (map[string]any, error) {
 		return map[string]any{"lost": nil}, nil
 	}
 	return nil, fmt.Errorf("%s is not known here", r.Do)
+}
+
+func wanted(ctx context.Context, r *request, hold *rlock.Hold) bool {
+	if r.Within == nil {
+		return hold.Wanted()
+	}
+	ctx, cancel := context.WithTimeout(ctx, ms(*r.Within))
+	defer cancel()
+	return hold.AwaitWanted(ctx) == nil
 }
 
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

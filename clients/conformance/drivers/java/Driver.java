@@ -33,7 +33,7 @@ import java.util.concurrent.TimeoutException;
 final class Driver {
     private static final List<String> NEEDS = List.of(
             "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "notified",
-            "callback", "threads", "surrogates", "tight", "backend", "patience");
+            "callback", "threads", "surrogates", "tight", "backend", "patience", "wanted");
 
     private final Map<String, Locks> locks = new ConcurrentHashMap<>();
     private final Map<String, Job> jobs = new ConcurrentHashMap<>();
@@ -251,8 +251,21 @@ final class Driver {
                 var hold = holds.get(name).getFirst();
                 state.put("lost", hold.isLost() ? hold.lost().toCompletableFuture().get().reason() : null);
                 return state;
+            case "wanted":
+                return Map.of("wanted", isWanted(holds.get(name).getFirst(), line));
             default:
                 throw new UnsupportedOperationException(line.text("do"));
+        }
+    }
+
+    private static boolean isWanted(Hold hold, Line line) throws Exception {
+        if (!line.has("within")) {
+            return hold.isWanted();
+        }
+        try {
+            return hold.wanted().get(line.number("within"), TimeUnit.MILLISECONDS);
+        } catch (TimeoutException over) {
+            return false;
         }
     }
 

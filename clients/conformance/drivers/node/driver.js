@@ -12,7 +12,7 @@ const library = process.argv[2];
 const client = library === 'redis' ? 'node' : 'node-ioredis';
 const NEEDS = [
   'read_write', 'permits', 'many', 'job', 'again', 'acks', 'max', 'scope', 'cluster', 'notified', 'callback',
-  'surrogates', 'tight', 'backend', 'patience',
+  'surrogates', 'tight', 'backend', 'patience', 'wanted',
 ];
 
 // How often a server is asked whether it has the module by now is no option of the package.
@@ -99,6 +99,16 @@ const DO = {
   renew: (words) => holdOf(words).renew(words.lease),
   again: (words) => void holdOf(words).again(),
   state: (words) => ({ lost: holdOf(words).lost?.reason ?? null }),
+  async wanted({ within, ...words }) {
+    const hold = holdOf(words);
+    if (within === undefined) return { wanted: hold.wanted };
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(new Cancelled('in vain')), within);
+    const wanted = await hold.untilWanted({ signal: late.signal }).catch((error) => error);
+    clearTimeout(timer);
+    if (wanted instanceof Error && !(wanted instanceof Cancelled)) throw wanted;
+    return { wanted: wanted === true };
+  },
   async scope(words) {
     let stopped = false;
     const body = async (signal) => {

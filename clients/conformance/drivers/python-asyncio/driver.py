@@ -67,6 +67,16 @@ async def state(words):
     return {"lost": holds[words["hold"]].lost.reason}
 
 
+async def wanted(words):
+    asked = holds[words["hold"]].wanted
+    if "within" not in words:
+        return {"wanted": asked.is_set()}
+    try:
+        return {"wanted": await asyncio.wait_for(asked.wait(), words["within"] / 1000)}
+    except asyncio.TimeoutError:
+        return {"wanted": False}
+
+
 async def scope(words):
     stopped = False
     try:
@@ -150,6 +160,7 @@ DO = {
     "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
     "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
     "close": close, "quorum": quorum, "callback": callback, "backend": backend,
+    "wanted": wanted,
 }
 
 

@@ -65,6 +65,11 @@ def state(words):
     return {"lost": holds[words["hold"]].lost.reason}
 
 
+def wanted(words):
+    asked = holds[words["hold"]].wanted
+    return {"wanted": asked.wait(words["within"] / 1000) if "within" in words else asked.is_set()}
+
+
 def scope(words):
     stopped = False
     try:
@@ -135,6 +140,7 @@ DO = {
     "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
     "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
     "close": close, "quorum": quorum, "callback": callback, "backend": backend,
+    "wanted": wanted,
 }
 
 

@@ -9,7 +9,7 @@ import rlock
 
 NEEDS = [
     "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "fork", "quorum", "notified",
-    "callback", "threads", "surrogates", "tight", "backend", "patience",
+    "callback", "threads", "surrogates", "tight", "backend", "patience", "wanted",
 ]
 
 _saying = threading.Lock()

@@ -8,11 +8,13 @@ For asyncio: `rlock.asyncio`.
 """
 
 from ._ask import VERSION, Options
-from ._hold import Hold, Loss, Scope
+from ._hold import Hold, Scope
 from ._lock import Lock
 from ._locks import Job, Locks
+from ._loss import Loss
 from ._quorum import Quorum
 from ._wait import Cancel
+from ._wanted import Wanted
 from .errors import (
     Cancelled,
     ConnectionError,
@@ -44,4 +46,5 @@ __all__ = [
     "Quorum",
     "Refused",
     "Scope",
+    "Wanted",
 ]

@@ -144,10 +144,15 @@ class Core(Holds):
         if isinstance(entry, Held):
             if word == "lost":
                 self._lost(entry, rest, now)
+            elif word == "wanted":
+                self._wanted(entry, now)
         elif entry is None or entry.finished:
             return
         elif word == "granted":
-            self._granted(entry, int(rest), now, waited=True)
+            token, *more = rest.split(" ")
+            self._granted(entry, int(token), now, waited=True)
+            if entry.held and "wanted" in more:
+                self._wanted(entry.held, now)
         elif word == "timeout":
             self._end(entry, self._not_acquired(entry))
         elif word == "error":
@@ -317,6 +322,7 @@ class Core(Holds):
 
     def _broken(self, now: float) -> None:
         self._table.clear()
+        self.hints = True
         self.lines.clear()
         self.run = ""
         for request in self.requests:

@@ -14,11 +14,17 @@ from ._beat import PATIENCE
 from ._kept import ELSEWHERE, Kept
 from ._protocol import BROKEN
 from ._resp import Failure, Word
-from ._states import Call, Held, Pending, Request
+from ._states import Call, Held, Hint, Pending, Request
 from .errors import ConnectionError, Lost, Refused
 
 # s: how long the server keeps the place of a request whose connection broke.
 PLACE = 15.0
+HINT = 1.0  # s: until it is asked again whether a hold is wanted, where that was no time for it
+
+
+def no_hints(reply: Failure) -> bool:
+    """An older module, or a user who may not."""
+    return reply.code == "NOPERM" or (reply.code == "ERR" and reply.text.startswith("syntax error"))
 
 
 def counted_keys(reply: Any) -> float:
@@ -41,6 +47,7 @@ class Holds(Kept):
         self.holders: dict[bytes, Held] = {}  # of each key, the last one
         self._table: dict[str, Request | Held] = {}
         self._tags = itertools.count(1)
+        self.hints = True  # on this connection the server can say that a hold is wanted
 
     @property
     def busy(self) -> bool:
@@ -214,27 +221,58 @@ class Holds(Kept):
         if held.kept and self.backend != "module":
             self._renew_kept(held, now)
             return
-        tag, owner = next(self._tags), held.request.owner
         self._table.pop(str(held.tag), None)
-        self._table[str(tag)] = held
-        held.tag, lease = tag, held.renewing or held.lease
+        held.tag = next(self._tags)
+        self._table[str(held.tag)] = held
+        self._bind(held, now, regains=True)
+
+    def _bind(self, held: Held, now: float, regains: bool) -> None:
+        """The server notifies us of its loss from now on, and that it is wanted, if the program asks for that."""
+        lease = held.renewing or held.lease
         if held.deadline is not None and not held.renewing and not held.kept:
             lease = ms_up(held.deadline - now)
-        watched = held.request.ask.watchdog and len(held.request.ask.keys) == 1  # of several nobody but we
+        alone = len(held.request.ask.keys) == 1
+        watched = held.request.ask.watchdog and alone  # of several nobody but we
+        asks = held.hint is not None and alone and self.hints and self.backend == "module"
+        unsure = ("CLUSTERDOWN",) if regains else ELSEWHERE[1:]  # says nothing of the hold
 
         def answered(reply: Any, now: float) -> None:
             if isinstance(reply, Failure):
-                if reply.code != "CLUSTERDOWN" and (why := self._gone(reply, held)):
+                if asks and no_hints(reply):
+                    self.hints = False
+                    if regains and held in self.holds:
+                        self._bind(held, now, regains)
+                elif reply.code not in unsure and (why := self._gone(reply, held)):
                     self._lost(held, why, now)
+                elif asks:
+                    self.timers.at(now + HINT, partial(self._ask, held, self.channel))
             elif reply is not BROKEN and held.kept and not (held.reason or held.over):
                 held.outlived = True  # the module does not know its token
                 self._keep_until(held, call.sent + lease / 1000, now)
                 if watched and self.backend == "module":
                     self._let_go(held)
 
-        words = (*held.request.ask.renew(owner, lease), "NOTIFY", self.channel, tag)
-        call = Call((*words, "WATCHDOG") if watched else words, answered)
+        words = (*held.request.ask.renew(held.request.owner, lease), "NOTIFY", self.channel, str(held.tag))
+        more = (*(("WATCHDOG",) if watched else ()), *(("WANTED",) if asks else ()))
+        call = Call((*words, *more), answered)
         self.send(call, now)
+
+    def want(self, held: Held, now: float) -> None:
+        """The program wants to know from now on whether somebody waits for it."""
+        if held.hint is None:
+            held.hint = Hint()
+            self._ask(held, self.channel, now)
+
+    def _ask(self, held: Held, channel: str, now: float) -> None:
+        """On any later channel it was asked as the hold was regained."""
+        can = self.ready and self.hints and self.backend == "module" and len(held.request.ask.keys) == 1
+        if can and channel == self.channel and held in self.holds:
+            self._bind(held, now, regains=False)
+
+    def _wanted(self, held: Held, now: float) -> None:
+        held.hint = held.hint or Hint()
+        held.hint.said = now
+        self.calls += held.rings()
 
     def _gone(self, reply: Failure, held: Held) -> str | None:
         """Why there is no such hold; None: that is not what it says."""
@@ -286,6 +324,8 @@ class Holds(Kept):
         if held not in self.holds:
             return
         del self.holds[held]
+        if not moving:
+            self.calls += held.rings()
         for key in held.request.ask.keys:
             if self.holders.get(key) is held:
                 del self.holders[key]

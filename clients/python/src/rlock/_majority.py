@@ -212,6 +212,7 @@ class Majority:
             self._retire(member)
         for listener in held.listeners or ():
             self.calls.append(partial(listener, reason))
+        self.calls += held.rings()
         held.listeners = None
         for _, pending in self._renewals:
             self._finish(pending, Lost(reason, self._wanted.name))
@@ -246,6 +247,7 @@ class Majority:
             pending.finished = True
             return
         held.over = True
+        self.calls += held.rings()
         self._phase, self._end = "over", now + RELEASED
         self._releasing = (self._end, pending)
         for _, renewal in self._renewals:

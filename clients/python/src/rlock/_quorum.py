@@ -20,7 +20,7 @@ from ._hold import Hold, Scope, taken
 from ._majority import Majority
 from ._member import MemberCore
 from ._router import Router
-from ._states import Request, Unique
+from ._states import Hint, Request, Unique
 from ._threads import Loops
 from .errors import ConnectionError
 
@@ -60,6 +60,10 @@ class Runner:
 
     def renew(self, held: Any, ms: int | None, at: float, pending: Any) -> None:
         self.act(lambda core, at: core.renew(held, ms, at, pending))
+
+    def want(self, held: Any, at: float) -> None:
+        """No server is asked: a hold by quorum is never wanted."""
+        held.hint = held.hint or Hint()
 
     def due(self, held: Any, at: float) -> str | None:
         return self.core.due(held, at)

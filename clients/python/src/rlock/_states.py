@@ -145,11 +145,21 @@ class Request(Pending):
             self.end(None)
 
 
+class Hint:
+    """Whether a hold is wanted, once the program has asked."""
+
+    __slots__ = ("said", "waiting")
+
+    def __init__(self) -> None:
+        self.said = -math.inf  # when the server did, the last time
+        self.waiting: dict[Callable[[], object], None] = {}  # for that, or for the end of the hold
+
+
 class Held:
     """A hold, from its grant to its end."""
 
     __slots__ = (
-        *("deadline", "ends", "given", "kept", "lease", "listeners", "more", "outlived", "over", "pace", "reason"),
+        *("deadline", "ends", "given", "hint", "kept", "lease", "listeners", "more", "outlived", "over", "pace", "reason"),
         *("renewing", "request", "seen", "tag", "timer", "token"),
     )
 
@@ -170,7 +180,12 @@ class Held:
         self.reason: str | None = None  # why it was lost
         self.seen: str | None = None  # the same, by a program that looked before the session did
         self.listeners: list[Callable[[str], object]] | None = None  # who wants to know
+        self.hint: Hint | None = None
         self.timer: Timer | None = None
+
+    def rings(self) -> list[Callable[[], object]]:
+        """Of those who wait for it to be wanted."""
+        return list(self.hint.waiting) if self.hint else []
 
 
 class Call:

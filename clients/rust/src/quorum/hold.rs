@@ -14,8 +14,9 @@ use super::attempt::{Tries, drift};
 use super::server::Failed;
 use crate::clock::{Time, now};
 use crate::error::{Error, Reason};
-use crate::hold::{Hold, State};
+use crate::hold::Hold;
 use crate::session::apart;
+use crate::state::State;
 
 /// One server that counts.
 pub(super) struct Member {
@@ -27,7 +28,8 @@ pub(super) struct Member {
 }
 
 /// A lock that this program has on a majority of servers, until it is released, dropped or
-/// lost. It is renewed every third of its lease by a task of this runtime.
+/// lost. It is renewed every third of its lease by a task of this runtime. That somebody waits for it
+/// is not told, as it is of a [`Hold`](crate::Hold::is_wanted).
 #[must_use = "a hold that is dropped is released"]
 pub struct QuorumHold {
     key: String,

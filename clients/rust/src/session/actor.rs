@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
-use crate::hold::State;
+use crate::state::State;
 
 use super::cluster::Cluster;
 use super::direct::Sent;
@@ -57,6 +57,10 @@ pub(super) enum What {
     /// HEARTBEAT, or PING.
     Beat {
         sent: Time,
+    },
+    /// To be told that somebody waits for a hold.
+    Want {
+        id: u64,
     },
     /// Of a hold with watchdog that this session keeps.
     Keep {
@@ -219,17 +223,6 @@ impl Actor {
         true
     }
 
-    /// The server may have answered long ago.
-    fn stood_still(&mut self, late: Duration, now: Time) {
-        const LONG: Duration = Duration::from_millis(100);
-        if late > LONG {
-            self.read_until = now + LONG;
-        }
-        for node in &mut self.nodes {
-            node.stood_still(late, now);
-        }
-    }
-
     fn look_after_node(&mut self, number: usize, now: Time) {
         let node = &self.nodes[number];
         if node.link.is_some() {
@@ -277,10 +270,10 @@ impl Actor {
 
     pub fn notify_lost(&mut self, state: Arc<State>, reason: Reason) {
         state.lose(reason);
-        self.notify_end(state);
+        self.notify(state);
     }
 
-    pub fn notify_end(&mut self, state: Arc<State>) {
+    pub fn notify(&mut self, state: Arc<State>) {
         self.after.push(Box::new(move || state.notify()));
     }
 

@@ -43,13 +43,15 @@ impl Actor {
         fence: Option<u64>,
         to: Answer<u64>,
     ) -> Option<Sent> {
-        let entry = self.entries.get(&id);
-        let held = entry.filter(|entry| matches!(entry.phase, Phase::Held(_)));
-        let number = held.map_or(NOWHERE, |entry| entry.node);
+        let entry = self.entries.get_mut(&id);
+        let number = entry.as_ref().map_or(NOWHERE, |entry| entry.node);
         let node = self.nodes.get_mut(number);
         let mut error = "it is not held, or its node is not known".into();
-        if let (Some(Entry { request, .. }), Some(node)) = (held, node) {
+        if let (Some(Entry { request, phase, .. }), Some(node)) = (entry, node)
+            && let Phase::Held(held) = phase
+        {
             if let Some(link) = &node.link {
+                held.renewals += 1;
                 let sent = clock::now();
                 let renew = What::Renew {
                     id,
@@ -177,7 +179,7 @@ impl Actor {
             // Unless its lease has ended.
             _ = state.reason();
             state.leave();
-            self.notify_end(state);
+            self.notify(state);
         }
     }
 

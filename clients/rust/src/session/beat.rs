@@ -56,6 +56,17 @@ impl Actor {
         watched.map(Entry::lease).max().unwrap_or_default()
     }
 
+    /// The server may have answered long ago.
+    pub fn stood_still(&mut self, late: Duration, now: Time) {
+        const LONG: Duration = Duration::from_millis(100);
+        if late > LONG {
+            self.read_until = now + LONG;
+        }
+        for node in &mut self.nodes {
+            node.stood_still(late, now);
+        }
+    }
+
     /// An error is an answer too.
     pub fn beat_answered(&mut self, number: usize, sent: Time, error: Option<Error>) {
         let node = &mut self.nodes[number];

@@ -8,8 +8,9 @@ use redis::{RedisResult, Value};
 
 use crate::clock::Time;
 use crate::error::{Error, Reason};
-use crate::hold::{Hold, State};
+use crate::hold::Hold;
 use crate::request::{Request, Wait};
+use crate::state::State;
 
 use super::Answer;
 use super::direct::Reply;
@@ -78,6 +79,12 @@ pub(super) struct Held {
     pub regained: bool,
     /// When this session renews it: the server has no watchdog.
     pub renew_at: Option<Time>,
+    /// The program's own renewals that are under way.
+    pub renewals: u32,
+    /// The connection on which the server was asked to say that somebody waits for it; 0: on none.
+    pub asked_on: u64,
+    /// When it is asked again.
+    pub ask_at: Option<Time>,
 }
 
 impl Asked {
@@ -183,7 +190,7 @@ impl Entry {
             }
             Phase::Held(held) => {
                 let ends = held.state.deadline().into_iter().chain(held.until);
-                ends.chain(held.renew_at).min()
+                ends.chain(held.renew_at).chain(held.ask_at).min()
             }
             Phase::Released(..) => None,
         }

@@ -6,7 +6,8 @@ use redis::Value;
 
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
-use crate::hold::{Hold, State};
+use crate::hold::Hold;
+use crate::state::State;
 
 use super::actor::{Actor, What};
 use super::entry::{Entry, Held, Phase};
@@ -132,6 +133,9 @@ impl Actor {
             renew_at: deadline
                 .filter(|_| keeps)
                 .map(|at| at - request.lease * 2 / 3),
+            renewals: 0,
+            asked_on: 0,
+            ask_at: None,
         };
         self.by_tag.insert(entry.tag, id);
         entry.phase = Phase::Held(held);

@@ -33,6 +33,8 @@ pub(super) struct Link {
     pub lines: Lines,
     /// The server can be told how long this process may be silent, as far as is known.
     pub hears_patience: bool,
+    /// The server can be asked to say that somebody waits for a hold, as far as is known.
+    pub hears_wanted: bool,
     /// Before the first proof of it was asked for.
     pub since: Time,
     connection: MultiplexedConnection,
@@ -123,6 +125,7 @@ impl Link {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             channel,
             hears_patience: speech.has_module(),
+            hears_wanted: speech.has_module(),
             speech,
             lines,
             since,

@@ -124,6 +124,9 @@ impl Actor {
             Phase::Held(held) if held.state.deadline().is_some_and(|at| at <= now) => {
                 self.lose(id, Reason::Lease);
             }
+            Phase::Held(held) if held.ask_at.is_some_and(|at| at <= now) => {
+                self.ask_whether_wanted_again(id);
+            }
             Phase::Held(_) => self.keep(node, now),
             Phase::Released(..) => {}
         }
@@ -183,7 +186,7 @@ impl Actor {
                     self.lose(id, Reason::Connection);
                     self.end_at_server(id, request, number, false);
                 }
-                Phase::Held(_) => {}
+                Phase::Held(held) => held.renewals = 0,
                 Phase::Released(released) => {
                     released.reply.forget();
                     let lost = released.lost.map(|reason| Err(Error::Lost(reason)));

@@ -30,6 +30,7 @@ mod regain;
 mod replies;
 mod said;
 mod thread;
+mod want;
 mod wire;
 
 use std::fmt;
@@ -204,6 +205,11 @@ impl Session {
             None
         })
         .await
+    }
+
+    /// The program wants to know whether somebody waits for it.
+    pub fn want(&self, id: u64) {
+        _ = self.with(|actor| actor.want(id));
     }
 
     pub async fn release(&self, id: u64) -> Result<(), Error> {

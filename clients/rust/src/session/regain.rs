@@ -6,11 +6,11 @@ use redis::Value;
 
 use crate::clock::{self, Time};
 use crate::error::Error;
-use crate::request::Request;
 
 use super::actor::{Actor, What};
 use super::direct::Sent;
 use super::entry::{Phase, Released};
+use super::want::{keeps, notify};
 
 impl Actor {
     /// Asks whether it is held still, and says where its loss is notified from now on. The deadline
@@ -46,18 +46,25 @@ impl Actor {
         }
         let mut renew = entry.request.renew(speech, lease, None);
         if speech.has_module() {
-            renew.arg("NOTIFY").arg(&link.channel).arg(entry.tag);
-            renew.arg(keeps(&entry.request).then_some("WATCHDOG"));
+            notify(&mut renew, &entry.request, held, link, entry.tag);
         }
         Some(link.send(entry.node, What::Regain { id, lease, sent }, renew))
     }
 
     /// It is held still, or lost.
     pub fn regained(&mut self, id: u64, lease: Duration, sent: Time, reply: Result<Value, Error>) {
+        let says_less = reply
+            .as_ref()
+            .is_err_and(|error| self.refuses_wanted(id, error));
         let Some(entry) = self.entries.get_mut(&id) else {
             return;
         };
         entry.regains = false;
+        if says_less {
+            self.by_tag.remove(&entry.tag);
+            entry.tag = 0;
+            return self.ask_whether_wanted_again(id);
+        }
         let link = self.nodes.get(entry.node).and_then(|n| n.link.as_ref());
         let has_module = link.is_some_and(|link| link.speech.has_module());
         match (&mut entry.phase, reply.err()) {
@@ -87,9 +94,4 @@ impl Actor {
             _ => {}
         }
     }
-}
-
-/// Whether the module's RENEW gives its hold a watchdog; MRENEW gives none.
-fn keeps(request: &Request) -> bool {
-    request.watchdog && request.keys.len() == 1
 }

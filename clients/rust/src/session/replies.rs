@@ -67,8 +67,10 @@ impl Actor {
             } => {
                 let end = self.renewed(id, lease, sent, of_hold(reply));
                 self.answer(to, end);
+                self.want(id);
             }
             What::Regain { id, lease, sent } => self.regained(id, lease, sent, of_hold(reply)),
+            What::Want { id } => self.want_answered(id, reply.err()),
             What::Keep { id, lease, sent } => self.kept(id, lease, sent, of_hold(reply)),
             What::Release { id } => self.release_replied(id, of_hold(reply)),
             What::PendingCommand { id } => self.pending_answered(id, reply.err()),
@@ -168,6 +170,9 @@ impl Actor {
         sent: Time,
         reply: Result<Value, Error>,
     ) -> Result<u64, Error> {
+        if let Some(held) = self.held_mut(id) {
+            held.renewals = held.renewals.saturating_sub(1);
+        }
         let reply = match reply {
             Ok(Value::Int(reply)) => u64::try_from(reply).unwrap_or(0),
             Ok(_) => 0,
@@ -183,9 +188,7 @@ impl Actor {
                 return Err(error);
             }
         };
-        if let Some(entry) = self.entries.get_mut(&id)
-            && let Phase::Held(held) = &mut entry.phase
-        {
+        if let Some(held) = self.held_mut(id) {
             held.lease = lease;
             if held.renew_at.is_some() {
                 held.keep(sent, lease);
@@ -279,7 +282,8 @@ impl Actor {
         };
         match word {
             "granted" => {
-                if let Ok(token) = rest.parse() {
+                // Words that are not known may follow.
+                if let Some(Ok(token)) = rest.split(' ').next().map(str::parse) {
                     self.granted(id, token, None);
                 }
             }
@@ -294,6 +298,7 @@ impl Actor {
                 }
             }
             "lost" => self.notified_lost(id, node, Reason::from_word(rest)),
+            "wanted" => self.notified_wanted(id),
             _ => {}
         }
     }

@@ -21,3 +21,5 @@ mod silent;
 #[cfg(feature = "tls-rustls")]
 mod tls;
 mod waits;
+mod wanted;
+mod wanted_on_connections;

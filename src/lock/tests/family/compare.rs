@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::compare_leases::{same_leases, same_ttl};
 use super::compare_permits::same_permits;
-use super::compare_sessions::{same_addresses, same_losses};
+use super::compare_sessions::{same_addresses, same_hints, same_losses};
 use super::model::{Answer, Hold, Kind, Mode, Owner, Place, Reply, Token, Why, NEVER};
 use super::others::lease_key;
 use super::shell::{at, mode};
@@ -65,6 +65,7 @@ pub fn compare(world: &mut World, told: &Notices) {
     let mut tokens = std::mem::take(&mut world.tokens);
     same_answers(world, &mut tokens, told);
     same_losses(world, told);
+    same_hints(world, told);
     same_reply(world, &mut tokens);
     same_events(world, told);
     same_keys(world);
@@ -127,6 +128,7 @@ fn same_answers(world: &mut World, tokens: &mut Tokens, told: &Notices) {
             waiter,
             to,
             outcome,
+            ..
         } = notice
         {
             assert!(got.insert(*waiter, outcome).is_none(), "answered twice");

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::model::{Client, Hold, Place};
 use super::shell::{at, mode};
 use super::world::World;
-use crate::lock::{Key, Loss, Notice, Notices, Reason};
+use crate::lock::{Address, Key, Loss, Notice, Notices, Reason};
 
 /// The connections that are to be closed: they have lost a watchdog hold, and cannot be
 /// told of it.
@@ -51,6 +51,28 @@ pub fn same_losses(world: &mut World, told: &Notices) {
     assert!(got.is_empty(), "told, and not lost: {got:?}");
     let closed = closed(world, told);
     assert_eq!(closed, world.model.lost, "connections to be closed");
+}
+
+/// Whoever is to know that somebody waits is told, and nobody else.
+pub fn same_hints(world: &mut World, told: &Notices) {
+    let got = told.iter().filter_map(|notice| match notice {
+        Notice::Wanted { address, .. } => Some(address),
+        Notice::Answer { to, wanted, .. } => to.as_ref().filter(|_| *wanted),
+        _ => None,
+    });
+    let got: BTreeSet<&Address> = got.collect();
+    let expected = std::mem::take(&mut world.model.hints).into_iter();
+    let expected: Vec<Address> = expected.map(|to| world.shell.address(to)).collect();
+    assert_eq!(
+        got,
+        expected.iter().collect(),
+        "who was told that somebody waits"
+    );
+    for ((place, owner), hint) in &world.model.hinted {
+        let hints = &world.shell.core.watchdogs.hints;
+        let since = hints.since(&at(*place), owner.as_bytes());
+        assert_eq!(since.is_some(), hint.told.is_some(), "{owner} on {place:?}");
+    }
 }
 
 /// Each name is that of the same holds.

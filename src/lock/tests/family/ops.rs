@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 
 use super::model::{Mode, Owner, Place, Share};
+use super::sessions::words;
+pub use super::sessions::Words;
 
 pub const OWNERS: [Owner; 3] = ["a", "b", "c"];
 /// Mostly plain locks are `j` and `k`, mostly read/write locks `r` and `s`, mostly held by
@@ -27,13 +29,6 @@ pub struct Call {
     /// It waits by QUEUE, if it has NOTIFY.
     pub queue: bool,
     pub notify: Option<Words>,
-}
-
-/// NOTIFY: one of the channels of the connection, and a tag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Words {
-    pub channel: u8,
-    pub tag: u8,
 }
 
 /// RENEW. `anew`: with TOKEN.
@@ -319,12 +314,6 @@ fn call() -> impl Strategy<Value = Call> {
             notify: flags.3,
         },
     )
-}
-
-fn words() -> impl Strategy<Value = Option<Words>> {
-    let channel = prop::bool::weighted(0.1).prop_map(u8::from);
-    let words = (channel, 0..6u8).prop_map(|(channel, tag)| Words { channel, tag });
-    prop::option::weighted(0.6, words)
 }
 
 /// What befalls sessions.

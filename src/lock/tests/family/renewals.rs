@@ -2,19 +2,22 @@
 
 use super::model::{Place, Renew};
 use super::ops::{Renewing, Whose};
+use super::sessions::wants_hints;
 use super::world::{Got, World};
 
 impl World {
     pub fn renew(&mut self, words: Renewing) {
         let (place, owner, mode, seat) = self.who(words.whose);
         if let Some(client) = self.speaks(seat) {
+            let to = self.address(client, words.notify);
             let renew = Renew {
                 place,
                 owner,
                 mode,
                 lease: words.lease,
                 bind: words.watch.then_some(client),
-                notify: self.address(client, words.notify),
+                notify: to,
+                wanted: wants_hints(words.notify, to),
                 anew: words.anew,
             };
             if renew.binds() {

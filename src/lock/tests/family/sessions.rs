@@ -1,10 +1,32 @@
 //! What befalls sessions in a random run: many waits of one connection, a request that is
 //! said again, CANCEL, connections that hear nothing, a server that is demoted.
 
+use proptest::prelude::*;
+
 use super::model::{Address, Ask, Client, Hold, Mode, Owner, Place, Share};
-use super::ops::{Call, Seat, Words};
+use super::ops::{Call, Seat};
 use super::world::{Got, World};
 use crate::lock::WaiterId;
+
+/// NOTIFY: one of the channels of the connection, and a tag; with WANTED or without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    pub channel: u8,
+    pub tag: u8,
+    pub wanted: bool,
+}
+
+pub fn words() -> impl Strategy<Value = Option<Words>> {
+    let channel = prop::bool::weighted(0.1).prop_map(u8::from);
+    let wanted = prop::bool::weighted(0.4);
+    let words = (channel, 0..6u8, wanted);
+    let words = words.prop_map(|(channel, tag, wanted)| Words {
+        channel,
+        tag,
+        wanted,
+    });
+    prop::option::weighted(0.6, words)
+}
 
 impl World {
     /// The request that is made. The server refuses NOTIFY where nobody listens, and QUEUE
@@ -24,12 +46,13 @@ impl World {
             block: call.block,
             queue: call.queue && call.block.is_some() && notify.is_some(),
             notify,
+            wanted: wants_hints(call.notify, notify),
         }
     }
 
     /// Where a connection may ask to be told.
     pub fn address(&self, client: Client, words: Option<Words>) -> Option<Address> {
-        let notify = words.map(|Words { channel, tag }| Address {
+        let notify = words.map(|Words { channel, tag, .. }| Address {
             client,
             channel,
             tag,
@@ -77,9 +100,11 @@ impl World {
             watch: ask.watch,
             block: ask.block,
             queue: ask.queue,
-            notify: ask
-                .notify
-                .map(|Address { channel, tag, .. }| Words { channel, tag }),
+            notify: ask.notify.map(|Address { channel, tag, .. }| Words {
+                channel,
+                tag,
+                wanted: ask.wanted,
+            }),
         };
         self.acquire(self.ask(&call), seat);
     }
@@ -164,6 +189,12 @@ impl World {
             block: Some(0),
             queue: true,
             notify: hold.notify,
+            wanted: hold.wanted,
         })
     }
+}
+
+/// Whether whoever is told there asks with WANTED.
+pub fn wants_hints(words: Option<Words>, notify: Option<Address>) -> bool {
+    notify.is_some() && words.is_some_and(|words| words.wanted)
 }

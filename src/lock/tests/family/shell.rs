@@ -55,7 +55,7 @@ impl Shell {
 
     pub fn acquire(&mut self, words: &Words) -> Result<Verdict, Refusal> {
         let names: Vec<&[u8]> = words.keys.iter().map(|key| key.1.as_bytes()).collect();
-        let notify = words.notify.map(|to| self.address(to));
+        let notify = words.notify.map(|to| self.told_at(to, words.wanted));
         let ask = Ask {
             db: words.keys[0].0,
             owner: words.owner.as_bytes(),
@@ -119,7 +119,7 @@ impl Shell {
     }
 
     pub fn renew(&mut self, words: &Renew) -> Result<Option<Token>, Refusal> {
-        let notify = words.notify.map(|to| self.address(to));
+        let notify = words.notify.map(|to| self.told_at(to, words.wanted));
         let (db, name) = words.place;
         let renewal = Renewal {
             db,
@@ -169,9 +169,13 @@ impl Shell {
     }
 
     pub fn address(&self, to: To) -> Address {
+        self.told_at(to, false)
+    }
+
+    fn told_at(&self, to: To, wanted: bool) -> Address {
         let (channel, tag) = (to.channel.to_string(), to.tag.to_string());
-        self.core
-            .address(to.client, channel.as_bytes(), tag.as_bytes())
+        let (channel, tag) = (channel.as_bytes(), tag.as_bytes());
+        self.core.address(to.client, channel, tag, wanted)
     }
 
     pub fn cancel(&mut self, (db, name): Place, owner: Owner, way: Option<Way>) -> i64 {

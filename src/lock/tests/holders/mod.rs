@@ -275,7 +275,7 @@ fn who_is_bound_again_before_its_end_is_told_is_told_of_both() {
     // Another's hand has made it anew, and it is found.
     s.ks.keys.insert(k.clone(), found);
     let client = ClientId::new(7).unwrap();
-    let notify = s.core.address(client, b"channel", b"again");
+    let notify = s.core.address(client, b"channel", b"again", false);
     let renewal = Renewal {
         db: 0,
         owner: last.as_bytes(),

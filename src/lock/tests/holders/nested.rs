@@ -23,7 +23,7 @@ fn very_many_holds_of_one_owner_are_told_of_in_pieces() {
     let k = key(0, "k");
     let renewed_elsewhere = |s: &mut Shell| {
         let client = ClientId::new(7).unwrap();
-        let notify = s.core.address(client, b"channel", b"elsewhere");
+        let notify = s.core.address(client, b"channel", b"elsewhere", false);
         let renewal = Renewal {
             db: 0,
             owner: b"a",

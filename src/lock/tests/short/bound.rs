@@ -53,7 +53,7 @@ fn who_waits_by_messages_is_handed_the_lock_by_it_if_it_hears() {
     let b = s.wait(request);
     s.told.clear();
     assert_eq!(release_by(&mut s, "a", 1), (true, Ok(0)));
-    let is_told = |told: &Notice| matches!(told, Notice::Answer { waiter, to: Some(_), outcome: Outcome::Granted(_) } if *waiter == b);
+    let is_told = |told: &Notice| matches!(told, Notice::Answer { waiter, to: Some(_), outcome: Outcome::Granted(_), .. } if *waiter == b);
     assert!(s.told.iter().any(is_told), "{:?}", s.told);
     assert_eq!(s.core.watchdogs.count(), 1);
     s.core.check();

@@ -53,7 +53,7 @@ impl Draw {
         args
     }
 
-    /// BLOCK, QUEUE, NOTIFY, WATCHDOG and ONCE.
+    /// BLOCK, QUEUE, NOTIFY, WANTED, WATCHDOG and ONCE.
     fn ends_of_a_wait(&mut self) -> Vec<Args> {
         let mut more = Vec::new();
         match self.rng.u32(0..10) {
@@ -85,7 +85,11 @@ impl Draw {
     }
 
     fn notify(&mut self) -> Args {
-        args!["NOTIFY", self.session_channel(), self.tag()]
+        let mut args = args!["NOTIFY", self.session_channel(), self.tag()];
+        if self.once_in(4) {
+            args.extend(args!["WANTED"]);
+        }
+        args
     }
 
     fn release(&mut self) -> Args {

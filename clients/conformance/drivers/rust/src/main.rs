@@ -5,6 +5,7 @@ mod callback;
 mod count;
 mod open;
 mod quorum;
+mod wanted;
 mod world;
 
 use serde_json::{Value, json};

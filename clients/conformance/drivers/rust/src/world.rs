@@ -65,7 +65,7 @@ impl World {
         match text(request, "do").as_str() {
             "hello" => Ok(json!({"client": "rust", "needs": [
                 "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "quorum",
-                "cluster", "callback", "threads", "backend", "patience",
+                "cluster", "callback", "threads", "backend", "patience", "wanted",
             ]})),
             "open" => self.open(request).and(done),
             "backend" => self.backend(request),
@@ -110,6 +110,7 @@ impl World {
                 let lost = hold.and_then(Hold::reason).or(by_quorum);
                 Ok(json!({"lost": lost.map(rlock_client::Reason::as_str)}))
             }
+            "wanted" => self.wanted(request).await,
             "close" => {
                 let quorum = self.names().quorums.get(&text(request, "locks")).cloned();
                 if let Some(quorum) = quorum {

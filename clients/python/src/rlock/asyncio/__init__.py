@@ -5,9 +5,9 @@
         ...
 """
 
-from ._hold import Hold, Loss, Scope
+from ._hold import Hold, Loss, Scope, Wanted
 from ._lock import Lock
 from ._locks import Job, Locks
 from ._quorum import Quorum
 
-__all__ = ["Hold", "Job", "Lock", "Locks", "Loss", "Quorum", "Scope"]
+__all__ = ["Hold", "Job", "Lock", "Locks", "Loss", "Quorum", "Scope", "Wanted"]

@@ -11,8 +11,10 @@ from types import TracebackType
 from typing import Any
 
 from .._ask import Duration
-from .._hold import BaseHold, BaseLoss, F, Listener, checked_body
+from .._hold import BaseHold, F, checked_body
+from .._loss import BaseLoss, Listener
 from .._states import Pending
+from .._wanted import BaseWanted
 from ..errors import Error, Lost
 from ._loop import Loop
 
@@ -41,6 +43,25 @@ class Loss(BaseLoss):
         return str(self.reason)
 
 
+class Wanted(BaseWanted):
+    """Whether somebody waits whom the hold's release would serve: like an `asyncio.Event` that is cleared by itself. A
+    hint, which may be late, and out of date. The first use of it asks the server."""
+
+    __slots__ = ()
+    _loop: Loop
+
+    async def wait(self) -> bool:
+        """Until it is wanted, or over: whether it is wanted."""
+        while not (wanted := self.is_set()) and not self._over():
+            future, done = self._loop.waker()
+            try:
+                self._loop.post(partial(self._add, done))
+                await future
+            finally:
+                self._loop.post(partial(self._remove, done))
+        return wanted
+
+
 class Hold(BaseHold):
     """A lock that a task has. `async with hold:` releases it at the end.
 
@@ -53,6 +74,10 @@ class Hold(BaseHold):
     @property
     def lost(self) -> Loss:
         return Loss(self._held, self._loop)
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(self._held, self._loop)
 
     async def renew(self, lease: Duration | None = None) -> None:
         """Sets the lease, from now. Raises `Lost` if there is nothing left to renew."""

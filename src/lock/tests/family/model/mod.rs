@@ -19,6 +19,7 @@ mod sessions;
 mod silence;
 mod time;
 mod waiting;
+mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,10 +28,12 @@ pub use foreign::FOUND_LIMIT;
 pub use kept::{Kept, Rank};
 pub use permits::{Limit, Share};
 pub use renewals::Renew;
+pub use requests::{Aim, Ask, Only};
 
 use crate::lock::{Now, Rules};
 pub use sessions::{Address, Loss};
 pub use silence::Hearing;
+pub use wanted::Hint;
 
 pub type Owner = &'static str;
 /// A database and a name in it.
@@ -104,48 +107,10 @@ pub struct Hold {
     /// The connection that took it; nobody's if it was found.
     pub client: Option<Client>,
     pub watch: Option<Watch>,
-    /// Where its loss is told, once no other of its owner's in the mode has the address.
+    /// Where its loss is told, once no other of its owner's in the mode has the address,
     pub notify: Option<Address>,
-}
-
-/// A request for one key, or (in plain mode) for many.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Ask {
-    pub keys: Vec<Place>,
-    pub owner: Owner,
-    pub client: Client,
-    pub mode: Mode,
-    pub share: Share,
-    pub lease: i64,
-    pub once: bool,
-    pub watch: bool,
-    /// For how many ms; 0: for ever; `None`: not at all.
-    pub block: Option<i64>,
-    /// It waits by QUEUE, not by BLOCK.
-    pub queue: bool,
-    /// By NOTIFY.
-    pub notify: Option<Address>,
-}
-
-impl Ask {
-    /// Where it is told how the wait ends.
-    pub fn told_at(&self) -> Option<Address> {
-        self.notify.filter(|_| self.queue)
-    }
-}
-
-/// What RELEASE asks of the holds that it is to end.
-#[derive(Clone, Copy, Debug)]
-pub enum Only {
-    Held,
-    Token(Token),
-}
-
-/// Whose lock FORCE is to free.
-#[derive(Clone, Copy, Debug)]
-pub enum Aim {
-    Owner(Owner),
-    Token(Token),
+    /// and also that somebody waits for it.
+    pub wanted: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -260,6 +225,10 @@ pub struct Model {
     /// Connections that hear nothing.
     pub deaf: BTreeSet<Client>,
     pub hearing: Hearing,
+    /// Who is to know that somebody waits, and what is known of that.
+    pub hinted: BTreeMap<(Place, Owner), Hint>,
+    /// Where that was told.
+    pub hints: BTreeSet<Address>,
     /// Owners that came to hold something in this step, or lost a hold or a request: their
     /// other requests are looked at again.
     judged: BTreeSet<Owner>,

@@ -11,8 +11,9 @@ pub struct Renew {
     pub lease: i64,
     /// With WATCHDOG, for this connection.
     pub bind: Option<Client>,
-    /// By NOTIFY.
+    /// By NOTIFY, with WANTED or without.
     pub notify: Option<Address>,
+    pub wanted: bool,
     /// Its hold has a new token: TOKEN.
     pub anew: bool,
 }
@@ -64,7 +65,9 @@ impl Model {
                     .retain(|id| !(is_its && renew.binds() && *id == hold.id));
             }
         }
-        self.bind_address(renew.notify, its);
+        self.has_other_lease((place, owner), lease);
+        self.bind_address((renew.notify, renew.wanted), its);
+        self.begin_hints((place, owner), lease, renew.wanted);
         let token = renew.anew.then(|| self.renew_token(place, owner, mode));
         self.tell(place, Event::Renewed, true);
         self.settle();
@@ -104,6 +107,7 @@ impl Model {
                 lease,
                 bind: None,
                 notify: None,
+                wanted: false,
                 anew: false,
             });
         }

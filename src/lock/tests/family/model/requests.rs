@@ -3,9 +3,50 @@
 use super::kept::arrived;
 use super::waiting::Status;
 use super::{
-    Aim, Answer, Ask, Client, Event, Hold, Kind, Mode, Model, Only, Owner, Place, Reason, Reply,
+    Address, Answer, Client, Event, Hold, Kind, Mode, Model, Owner, Place, Reason, Reply, Share,
     Token, Waiter, Why,
 };
+
+/// A request for one key, or (in plain mode) for many.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ask {
+    pub keys: Vec<Place>,
+    pub owner: Owner,
+    pub client: Client,
+    pub mode: Mode,
+    pub share: Share,
+    pub lease: i64,
+    pub once: bool,
+    pub watch: bool,
+    /// For how many ms; 0: for ever; `None`: not at all.
+    pub block: Option<i64>,
+    /// It waits by QUEUE, not by BLOCK.
+    pub queue: bool,
+    /// By NOTIFY, with WANTED or without.
+    pub notify: Option<Address>,
+    pub wanted: bool,
+}
+
+impl Ask {
+    /// Where it is told how the wait ends.
+    pub fn told_at(&self) -> Option<Address> {
+        self.notify.filter(|_| self.queue)
+    }
+}
+
+/// What RELEASE asks of the holds that it is to end.
+#[derive(Clone, Copy, Debug)]
+pub enum Only {
+    Held,
+    Token(Token),
+}
+
+/// Whose lock FORCE is to free.
+#[derive(Clone, Copy, Debug)]
+pub enum Aim {
+    Owner(Owner),
+    Token(Token),
+}
 
 impl Model {
     pub fn acquire(&mut self, ask: &Ask) -> Reply {

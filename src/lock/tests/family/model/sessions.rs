@@ -40,6 +40,7 @@ impl Model {
             client: None,
             watch: None,
             notify: None,
+            wanted: false,
         }
     }
 
@@ -125,7 +126,11 @@ impl Model {
 
     /// The owner has these already, and asks for them with ONCE, or renews them: they go by
     /// the name that the request gives. What the connection of an old one watched goes with it.
-    pub fn bind_address(&mut self, notify: Option<Address>, its: impl Fn(&Hold) -> bool) {
+    pub fn bind_address(
+        &mut self,
+        (notify, wanted): (Option<Address>, bool),
+        its: impl Fn(&Hold) -> bool,
+    ) {
         let Some(address) = notify else {
             return;
         };
@@ -142,7 +147,7 @@ impl Model {
             if hold.watch.is_some() && told.is_some_and(|to| Some(to.client) == hold.client) {
                 hold.client = Some(address.client);
             }
-            hold.notify = Some(address);
+            (hold.notify, hold.wanted) = (Some(address), wanted);
         }
     }
 

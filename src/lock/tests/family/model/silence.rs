@@ -76,6 +76,11 @@ impl Model {
 
     /// The server comes to listen, and may write.
     pub fn listen(&mut self) {
+        self.end_silent_if_due();
+        self.hint_again();
+    }
+
+    fn end_silent_if_due(&mut self) {
         let watches = self.holds.iter().any(|hold| hold.watch.is_some());
         if self.hearing.beats.is_empty() || !watches {
             return;
@@ -143,14 +148,17 @@ impl Model {
             .filter_map(|hold| hold.watch)
             .map(|watch| watch.asked);
         let is_over = asked.max().is_some_and(|asked| asked < self.now_ms());
+        is_over && self.kept_out_by(place, owner).is_some()
+    }
+
+    /// Who is first in the queue, if the owner keeps that one out.
+    pub fn kept_out_by(&self, place: Place, owner: Owner) -> Option<&Waiter> {
         let mut queue = self.queue.iter();
-        let Some(first) = queue.find(|w| w.ask.keys.contains(&place)) else {
-            return false;
-        };
+        let first = queue.find(|w| w.ask.keys.contains(&place))?;
         let reads = self.count(place, owner, Mode::Read) > 0;
         let reads_alone = reads && self.count(place, owner, Mode::Write) == 0;
         let together = first.ask.mode == Mode::Read && reads_alone;
-        is_over && first.ask.owner != owner && !together
+        (first.ask.owner != owner && !together).then_some(first)
     }
 
     fn lose_silent(&mut self, client: Client, place: Place, owner: Owner) {

@@ -32,6 +32,7 @@ impl Model {
             }
         }
         self.judged.clear();
+        self.hint();
     }
 
     /// The first that can be granted, or that can never be: its owner has become a
@@ -208,6 +209,7 @@ impl Model {
         let at = self.queue.iter().position(|w| w.id == id).unwrap();
         let waiter = self.queue.remove(at);
         self.unblocked(&waiter);
+        self.forget_hints();
         let ask = waiter.ask;
         let tokens = self.tokens_for(&ask);
         let token = tokens[0];
@@ -242,22 +244,9 @@ impl Model {
                     .entry(place)
                     .or_insert(Limit { asked, now: asked });
             }
-            for _ in 0..ask.share.count {
-                let hold = Hold {
-                    client: Some(ask.client),
-                    watch: ask.watch.then_some(Watch {
-                        lease: ask.lease,
-                        longest: ask.lease,
-                        since: self.now_ms(),
-                        asked: lease,
-                    }),
-                    notify: ask.notify,
-                    ..self.found(place, ask.owner, ask.mode)
-                };
-                ids.push(hold.id);
-                self.holds.push(hold);
-            }
+            self.add_holds(&ask, place, lease, &mut ids);
             self.share_watches(place, ask.owner);
+            self.begin_hints((place, ask.owner), ask.lease, ask.wanted);
             self.set_lease(place, ask.owner, ends);
             self.tell(place, Event::Acquired, true);
             let upgrade =
@@ -273,6 +262,27 @@ impl Model {
             }
         }
         (tokens, ids)
+    }
+
+    fn add_holds(&mut self, ask: &Ask, place: Place, lease: i64, ids: &mut Vec<u64>) {
+        let since = self.now_ms();
+        let watch = ask.watch.then_some(Watch {
+            lease: ask.lease,
+            longest: ask.lease,
+            since,
+            asked: lease,
+        });
+        for _ in 0..ask.share.count {
+            let hold = Hold {
+                client: Some(ask.client),
+                watch,
+                notify: ask.notify,
+                wanted: ask.wanted,
+                ..self.found(place, ask.owner, ask.mode)
+            };
+            ids.push(hold.id);
+            self.holds.push(hold);
+        }
     }
 
     /// Its hold has the token of the hold under way, or this one where that is not known.
@@ -298,7 +308,8 @@ impl Model {
         }
         self.tell(place, Event::Renewed, true);
         let its = |hold: &Hold| (hold.place, hold.owner, hold.mode) == (place, ask.owner, ask.mode);
-        self.bind_address(ask.notify, its);
+        self.bind_address((ask.notify, ask.wanted), its);
+        self.begin_hints((place, ask.owner), ask.lease, ask.wanted);
         let since = self.now_ms();
         for hold in &mut self.holds {
             if (hold.place, hold.owner, hold.mode) != (place, ask.owner, ask.mode) {

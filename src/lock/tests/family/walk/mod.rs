@@ -6,6 +6,7 @@
 //! Of a state only its fingerprint is kept and the way there; it is made again by
 //! going that way. Neighbours share most of it.
 
+mod connections;
 mod names;
 mod page;
 mod plan;

@@ -2,16 +2,17 @@
 //! small ones to the end and begins the others, `make soak` goes further, `make walk`
 //! walks to the end what has one in reach.
 
+use super::connections::{silent, silent_readers, wanted, wanted_readers};
 use super::universe::Universe;
 use super::{twins, walk};
 use crate::lock::tests::family::model::{Mode, Place};
 use crate::lock::tests::family::ops::Other;
 use crate::lock::Rules;
 
-const J: Place = (0, "j");
-const K: Place = (0, "k");
-const R: Place = (0, "r");
-const ALL: [usize; 4] = [0, 1, 2, 3];
+pub const J: Place = (0, "j");
+pub const K: Place = (0, "k");
+pub const R: Place = (0, "r");
+pub const ALL: [usize; 4] = [0, 1, 2, 3];
 const RULES: Rules = Rules::DEFAULT;
 const BLIND: Rules = Rules {
     detect_deadlocks: false,
@@ -218,29 +219,6 @@ fn sessions_on_a_pair() -> Universe {
     all
 }
 
-/// Sessions that say that they are alive, and are silent: some wait by BLOCK, some by QUEUE.
-fn silent() -> Universe {
-    let mut all = Universe::new("sessions that are silent", &[K]);
-    all.asks(&[0, 1], &[K], Mode::Plain, true);
-    all.queues(&[2, 3], &[K], Mode::Plain, true);
-    all.gives_back(&ALL, K, Mode::Plain);
-    all.say_that_they_are_alive(&ALL);
-    all.all_are_the_same();
-    all
-}
-
-/// Readers and writers that are.
-fn silent_readers() -> Universe {
-    let mut all = Universe::new("readers and writers that are silent", &[R]);
-    for mode in [Mode::Read, Mode::Write] {
-        all.queues(&[0, 2, 3], &[R], mode, true);
-        all.gives_back(&[0, 2, 3], R, mode);
-    }
-    all.say_that_they_are_alive(&[0, 2, 3]);
-    all.two_are_the_same();
-    all
-}
-
 /// Two permits of a lock, one or both of them at a time, watched or not.
 fn permits() -> Universe {
     let mut all = Universe::new("permits", &[K]);
@@ -292,7 +270,7 @@ fn all_kinds() -> Universe {
 
 type Planned = (fn() -> Universe, Rules);
 
-const WHOLE: [Planned; 15] = [
+const WHOLE: [Planned; 17] = [
     (new_tokens, RULES),
     (limited, RULES),
     (all_kinds, RULES),
@@ -308,6 +286,8 @@ const WHOLE: [Planned; 15] = [
     (three, RULES),
     (silent, RULES),
     (silent_readers, RULES),
+    (wanted, RULES),
+    (wanted_readers, RULES),
 ];
 
 /// Too much to be walked to the end.
@@ -352,6 +332,12 @@ fn a_walk_over_sessions_finds_no_broken_promise() {
 #[test]
 fn a_walk_over_sessions_that_are_silent_finds_no_broken_promise() {
     assert!(walk(&silent(), RULES, 3_000, 8).states >= 3_000);
+}
+
+#[test]
+fn a_walk_over_holders_who_want_to_know_finds_no_broken_promise() {
+    assert!(walk(&wanted_readers(), RULES, 3_000, 8).states >= 3_000);
+    assert!(walk(&wanted(), RULES, usize::MAX, 8).whole);
 }
 
 #[test]

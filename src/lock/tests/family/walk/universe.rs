@@ -101,7 +101,15 @@ impl Universe {
     pub fn queues(&mut self, people: &[usize], keys: &[Place], mode: Mode, watch: bool) {
         for who in people {
             let call = call(*who, keys, mode, watch);
-            self.told(call, 0);
+            self.told(call, 0, false);
+        }
+    }
+
+    /// The same with WANTED.
+    pub fn wants_to_know(&mut self, people: &[usize], keys: &[Place], mode: Mode) {
+        for who in people {
+            let call = call(*who, keys, mode, false);
+            self.told(call, 0, true);
         }
     }
 
@@ -109,14 +117,19 @@ impl Universe {
     pub fn queues_once(&mut self, people: &[usize], at: Place, watch: bool, channel: u8) {
         for who in people {
             let call = call(*who, &[at], Mode::Plain, watch);
-            self.told(Call { once: true, ..call }, channel);
+            self.told(Call { once: true, ..call }, channel, false);
         }
     }
 
-    fn told(&mut self, call: Call, channel: u8) {
+    fn told(&mut self, call: Call, channel: u8, wanted: bool) {
         self.tells = true;
         // The tag is chosen when the time comes.
-        let notify = Some(Words { channel, tag: 0 });
+        let tag = 0;
+        let notify = Some(Words {
+            channel,
+            tag,
+            wanted,
+        });
         self.actions.push(Action::Do(Op::Acquire(Call {
             queue: true,
             notify,

@@ -138,6 +138,7 @@ impl<'a> Page<'a> {
         };
         self.text.extend(&*address.channel);
         self.text.extend(&*address.tag);
+        self.flag(address.wants_hints);
         self.client(Some(address.client));
     }
 
@@ -207,6 +208,7 @@ impl<'a> Page<'a> {
                 self.flag(bonds.contains(&bond));
             }
         }
+        self.hints(core);
         self.keys(core.queues.keys());
         assert!(core.due.is_empty());
         assert!(!core.any_unread());

@@ -6,7 +6,8 @@ use super::{Page, NONE};
 use crate::lock::tests::family::model;
 use crate::lock::tests::family::walk::names::LEASE_KEYS;
 use crate::lock::tests::family::walk::taken::PATIENCE;
-use crate::lock::WallMs;
+use crate::lock::types::Next;
+use crate::lock::{Core, WallMs};
 
 impl Page<'_> {
     pub fn model(&mut self) {
@@ -72,6 +73,21 @@ impl Page<'_> {
         self.put(to_read.map_or(NONE, |left| left));
     }
 
+    /// Who was told that somebody waits, and who was first when it was looked at all of them.
+    pub fn hints(&mut self, core: &Core) {
+        let hints = &core.watchdogs.hints;
+        assert!(!hints.is_stirred());
+        let labels = self.labels;
+        for (key, owner) in labels.bonds.iter().filter(|_| !hints.is_empty()) {
+            for next in hints.told_and_seen(key, owner) {
+                match next {
+                    Some(Next::Waiter(id)) => self.id(id),
+                    Some(Next::Subscribers) | None => self.put(NONE),
+                }
+            }
+        }
+    }
+
     fn model_hold(&mut self, hold: &model::Hold, granted: bool) {
         self.put(hold.mode as u8);
         self.flag(granted);
@@ -79,5 +95,6 @@ impl Page<'_> {
         self.taker(hold.client, hold.watch.is_some());
         let to = hold.notify.map(|to| self.world.shell.address(to));
         self.address(to.as_ref());
+        self.flag(hold.wanted);
     }
 }

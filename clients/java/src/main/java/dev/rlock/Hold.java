@@ -94,6 +94,49 @@ public final class Hold implements AutoCloseable {
     }
 
     /**
+     * Whether somebody waits whom the release of this hold would serve: a hint for work that can stop, or give way, between
+     * two pieces. It may come late, and be out of date. Those who only try count for nothing.
+     *
+     * <p>The first use of this, or of {@link #wanted}, asks the server to say so, and does not wait for it.
+     * So it is false at first, as a rule. It becomes false half a lease after the server has said it last, which it says
+     * every third of the lease.
+     *
+     * @return false also if the hold is over, if it is of several keys, or where the server has no module or one that is
+     *     too old for it
+     */
+    public boolean isWanted() {
+        if (released.get() || holding.isOver()) {
+            return false;
+        }
+        Wanted wanted = holding.wanted;
+        if (wanted == null) {
+            Room.take();
+            wanted = Calls.call(() -> {
+                synchronized (holding.lock) {
+                    return holding.session.hints.of(holding);
+                }
+            });
+        }
+        return wanted.isNow();
+    }
+
+    /**
+     * Completes when {@link #isWanted} is true, at once if it is, with true. With false when the hold is over: lost, or
+     * released by the last that {@link #again} gave. What depends on it may block, as that of {@link #lost}.
+     *
+     * @return a future of its own for each call; it never fails, and to cancel it does nothing else
+     */
+    public CompletableFuture<Boolean> wanted() {
+        Room.take();
+        return Calls.call(() -> {
+            synchronized (holding.lock) {
+                boolean over = released.get() || holding.lost() != null;
+                return over ? CompletableFuture.completedFuture(false) : holding.session.hints.of(holding).later();
+            }
+        });
+    }
+
+    /**
      * Sets the lease to so long from now, shorter too. A hold that the server renews is renewed to
      * that from now on. When this returns the server has done it: a thread that is interrupted
      * waits for the answer too, which comes within the time of the locks or is an error.

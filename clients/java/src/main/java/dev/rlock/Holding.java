@@ -45,6 +45,8 @@ final class Holding implements Ticket {
 
     /** Why it was lost, or null. */
     volatile String lost;
+    /** Whether somebody waits for it; null: the program never wanted to know. */
+    volatile Wanted wanted;
     private CompletableFuture<LostException> onLost;
     /** What the program has of it: one, however often it asks. */
     private CompletionStage<LostException> seen;
@@ -158,6 +160,9 @@ final class Holding implements Ticket {
         }
         if (atMost != null) {
             atMost.cancel(false);
+        }
+        if (wanted != null) {
+            wanted.over();
         }
         if (job != null) {
             job.giveUp(place);

@@ -100,7 +100,15 @@ final class Holds {
     }
 
     /** By the server. */
-    void notified(Holding holding, String reason) {
+    void notified(Holding holding, String word, String rest) {
+        if (word.equals("lost")) {
+            lostThere(holding, rest);
+        } else if (word.equals("wanted") && holding.wanted != null) {
+            holding.wanted.said(holding.lease());
+        }
+    }
+
+    private void lostThere(Holding holding, String reason) {
         lose(holding, reason);
         if (reason.equals("demoted")) {
             session.breakLater(); // the address may soon lead to the master
@@ -130,9 +138,15 @@ final class Holds {
 
             @Override
             List<Wire.Command> commands(Session on) {
-                byServer = holding.request.watchdog && on.wire().plain() == null;
+                // MRENEW gives no watchdog.
+                byServer = holding.request.watchdog && !holding.target.several() && on.wire().plain() == null;
                 lease = holding.isRenewed() ? holding.lease() : Math.max(1, holding.left());
                 return List.of(on.holds.regainOn(holding, lease, byServer));
+            }
+
+            @Override
+            boolean saysLess(Session on, Wire by, String refusal) {
+                return on.hints.isRefused(holding, by, refusal);
             }
         };
         holding.regaining = asked;
@@ -160,10 +174,7 @@ final class Holds {
         }
         holding.tag = session.put(holding);
         holding.regained = true;
-        Object[] notify = {"NOTIFY", session.channel(), holding.tag};
-        return byServer && !holding.byServer
-                ? holding.target.renew(lease, "NOTIFY", session.channel(), holding.tag, "WATCHDOG")
-                : holding.target.renew(lease, notify);
+        return holding.target.renew(lease, session.hints.words(holding, byServer && !holding.byServer));
     }
 
     /** @param byServer which renews it from now on */
@@ -178,12 +189,13 @@ final class Holds {
             holding.byServer = true;
             know(holding);
             session.count(holding.counted());
+            session.hints.ask(holding);
         }
         scheduleEnd(holding);
     }
 
     /** What the server answers to that. */
-    private void regainAnswered(Holding holding, String refusal) {
+    void regainAnswered(Holding holding, String refusal) {
         String reason = refusal == null ? null : gone(holding, refusal);
         if (reason != null && !holding.session.holds.lose(holding, reason) && holding.released && holding.lost == null) {
             holding.wasLost(reason);
@@ -205,26 +217,32 @@ final class Holds {
     /** By another channel of the same connection, also those that the server renews. */
     void regainAll() {
         for (Holding holding : session.holdings()) {
-            if (!holding.byServer) {
+            if (holding.byServer) {
+                regainByServer(holding);
+            } else {
                 regain(holding);
-                continue;
             }
-            Wire by = session.wire();
-            by.call(regainOn(holding, holding.lease(), true)).whenComplete((one, error) -> {
-                String text = Reply.refusal(error);
-                synchronized (session.lock) {
-                    if (text == null || by != session.wire()) {
-                        return; // subscribed from now on, or the connection broke
-                    } else if (text.startsWith("NOTHELD")) {
-                        regainAnswered(holding, text);
-                    } else if (text.startsWith("MOVED") || text.startsWith("ASK")) {
-                        notified(holding, "moved");
-                    } else {
-                        session.breakLater();
-                    }
-                }
-            });
         }
+    }
+
+    private void regainByServer(Holding holding) {
+        Wire by = session.wire();
+        by.call(regainOn(holding, holding.lease(), true)).whenComplete((one, error) -> {
+            String text = Reply.refusal(error);
+            synchronized (session.lock) {
+                if (text == null || by != session.wire()) {
+                    return; // subscribed from now on, or the connection broke
+                } else if (session.hints.isRefused(holding, by, text)) {
+                    regainByServer(holding);
+                } else if (text.startsWith("NOTHELD")) {
+                    regainAnswered(holding, text);
+                } else if (text.startsWith("MOVED") || text.startsWith("ASK")) {
+                    lostThere(holding, "moved");
+                } else {
+                    session.breakLater();
+                }
+            }
+        });
     }
 
     /** @param lost it may be that the server knows no more of it, or has it for another tag */
@@ -292,6 +310,7 @@ final class Holds {
                 renewed(holding, lease, pending, error);
                 return null;
             });
+            done.whenComplete((nothing, error) -> holding.session.hints.ask(holding));
             holding.renewals++;
             session.pending.run(pending);
             return done;

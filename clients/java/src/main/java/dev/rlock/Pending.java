@@ -107,7 +107,7 @@ final class Pending {
         last.whenComplete((reply, error) -> {
             boolean done;
             synchronized (session.lock) {
-                done = by == session.wire() && answered(one, error);
+                done = by == session.wire() && answered(one, by, error);
             }
             if (done) { // not under the lock, as Asking.complete
                 one.answer.complete(reply);
@@ -117,7 +117,7 @@ final class Pending {
     }
 
     /** True if it is done; then its futures are still to be completed. */
-    private boolean answered(PendingCommand one, Throwable error) {
+    private boolean answered(PendingCommand one, Wire by, Throwable error) {
         String text = Reply.refusal(error);
         if (error == null) {
             session.dialler.good();
@@ -129,6 +129,12 @@ final class Pending {
             all.remove(one);
             session.router.moved(one);
             session.notifyClose();
+        } else if (!one.dropped && one.saysLess(session, by, text)) {
+            // At once, unless that would come behind a renewal of the program's, which was said behind it.
+            one.again = all.stream().anyMatch(other -> other.kind == PendingCommand.Kind.RENEW && other.key.equals(one.key));
+            if (!one.again) {
+                say(one);
+            }
         } else if (one.kind != PendingCommand.Kind.RENEW && !one.dropped && Reply.notNow(text)) {
             one.again = true;
             one.over.completeExceptionally(Reply.error(text));

@@ -44,4 +44,9 @@ class PendingCommand {
     List<Wire.Command> commands(Session on) {
         return commands;
     }
+
+    /** Whether the server has refused a word of it that it can do without. */
+    boolean saysLess(Session on, Wire by, String refusal) {
+        return false;
+    }
 }

@@ -111,10 +111,11 @@ final class Requests {
 
     void notified(Asking asking, String word, String rest) {
         switch (word) {
-            case "granted" -> granted(asking, Long.parseLong(rest), true);
+            case "granted" -> granted(asking, Long.parseLong(Reply.code(rest)), true); // more words may follow
             case "timeout" -> fail(asking, notAcquired(asking));
             case "lost" -> fail(asking, new LostException(asking.request.key(), rest)); // while it waits for acks
-            default -> refused(asking, rest);
+            case "error" -> refused(asking, rest);
+            default -> {} // a newer server says more
         }
     }
 

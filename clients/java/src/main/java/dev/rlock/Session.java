@@ -23,6 +23,7 @@ final class Session {
     final Acks acks;
     final Requests requests;
     final Holds holds;
+    final Hints hints = new Hints(this);
     final Pending pending = new Pending(this);
     /** What the server notifies of, by tag: on the present connection. */
     private final Map<Long, Ticket> table = new LinkedHashMap<>();
@@ -299,12 +300,13 @@ final class Session {
     }
 
     private void notified(Ticket ticket, String[] words) {
+        String rest = words.length > 2 ? words[2] : "";
         if (ticket instanceof Asking asking) {
-            requests.notified(asking, words[0], words.length > 2 ? words[2] : "");
-        } else if (ticket instanceof Holding holding && words[0].equals("lost")) {
-            holds.notified(holding, words.length > 2 ? words[2] : "");
+            requests.notified(asking, words[0], rest);
+        } else if (ticket instanceof Holding holding) {
+            holds.notified(holding, words[0], rest);
         } else if (ticket instanceof Leaving leaving && words[0].equals("lost")) {
-            leaving.notified(words.length > 2 ? words[2] : "");
+            leaving.notified(rest);
         }
     }
 

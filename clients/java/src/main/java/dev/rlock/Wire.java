@@ -28,6 +28,8 @@ final class Wire {
     private volatile Speech speech;
     /** It does not know HEARTBEAT, or does not let us say it; under its session's lock. */
     private boolean deaf;
+    /** The same of WANTED. */
+    private boolean deafToWanted;
 
     /** @param onBreak called once, by any thread */
     Wire(StatefulRedisConnection<String, String> connection, Consumer<Wire> onBreak) {
@@ -140,6 +142,15 @@ final class Wire {
 
     void hearsNoPatience() {
         deaf = true;
+    }
+
+    /** Whether it can be asked to say that somebody waits for a hold, as far as is known. */
+    boolean hearsWanted() {
+        return plain() == null && !deafToWanted;
+    }
+
+    void hearsNoWanted() {
+        deafToWanted = true;
     }
 
     /** Speaks as another connection to the same server does. */

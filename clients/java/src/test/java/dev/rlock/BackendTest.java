@@ -125,6 +125,24 @@ class BackendTest {
         }
     }
 
+    /** MRENEW has no watchdog: this process goes on renewing them. */
+    @Test
+    void severalKeysGoOverToo() throws Exception {
+        System.setProperty("dev.rlock.askAgain", "100");
+        try (var locks = locks("--enable-module-command", "yes")) {
+            Hold hold = locks.acquire(Request.of("a", "b").lease(Duration.ofSeconds(6)));
+            server.say("MODULE LOAD " + Server.module());
+            Server.await("it is used", () -> locks.backend().equals(Optional.of(Backend.MODULE)));
+            Thread.sleep(9_000);
+            assertFalse(hold.isLost());
+            server.say("RLOCK.FORCE b");
+            assertEquals("forced", WithServer.reason(hold));
+            assertTrue(server.isFree("a"));
+        } finally {
+            System.clearProperty("dev.rlock.askAgain");
+        }
+    }
+
     @Test
     void aServerThatComesBackWithoutTheModuleIsUsedToo() throws Exception {
         server = new Server("--enable-module-command", "yes");

@@ -141,6 +141,11 @@ final class Proxy implements AutoCloseable {
                 .collect(Collectors.joining("\n", "\n", "\n"));
     }
 
+    /** How often that was among it. */
+    int said(String what) {
+        return asked().split(what, -1).length - 1;
+    }
+
     boolean hasCut() {
         return cutAt == null;
     }
