@@ -102,27 +102,22 @@ pub fn stir(core: &mut Core, id: WaiterId) {
     if core.watchdogs.hints.is_empty() {
         return;
     }
-    let keys = core
-        .queues
-        .get(id)
-        .into_iter()
-        .flat_map(|waiter| &waiter.keys);
+    let waiter = core.queues.get(id);
+    let keys = waiter.into_iter().flat_map(|waiter| &waiter.keys);
     let front = |key| -> Vec<WaiterId> { core.queues.line(key).queue.ids().take(2).collect() };
     let fronts = keys.map(front).filter(|front| front.contains(&id));
     let stirred = fronts.flatten().collect();
     stir_keys_of(core, stirred);
 }
 
-/// Others are first in the queues of these keys now.
+/// The first in the queues of these keys has left.
 fn stir_fronts(core: &mut Core, keys: &[Key]) {
     if core.watchdogs.hints.is_empty() {
         return;
     }
     keys.iter().for_each(|key| core.watchdogs.hints.stir(key));
-    let fronts = keys
-        .iter()
-        .filter_map(|key| core.queues.line(key).queue.ids().next());
-    let stirred = fronts.collect();
+    let front = |key| core.queues.line(key).queue.ids().next();
+    let stirred = keys.iter().filter_map(front).collect();
     stir_keys_of(core, stirred);
 }
 

@@ -72,6 +72,14 @@ fn who_waits_for_several_locks_is_somebody_once_the_others_are_to_be_had() {
     s.get(by("b").on("l"));
     s.wait(by("b").on("j k l"));
     are_hinted(&mut s, ["wanted t"]);
+    // As soon as nobody stands before it at any of them.
+    let mut s = held();
+    s.get(by("c").on("j"));
+    s.wait(by("a").on("j"));
+    s.wait(by("b").on("j k"));
+    are_hinted(&mut s, []);
+    assert_eq!(s.release_on(&key(0, "j"), "c", false), Ok(0));
+    are_hinted(&mut s, ["wanted t"]);
 }
 
 #[test]
