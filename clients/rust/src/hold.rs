@@ -84,12 +84,12 @@ impl Hold {
     /// }
     /// # }
     /// ```
-    pub fn lost(&self) -> impl Future<Output = Reason> + Send + 'static {
+    pub fn lost(&self) -> impl Future<Output = Reason> + Send + 'static + use<> {
         State::lost(&self.shared.state)
     }
 
     /// For callbacks: none if it is released, or dropped, without having been lost.
-    pub(crate) fn ended(&self) -> impl Future<Output = Option<Reason>> + Send + 'static {
+    pub(crate) fn ended(&self) -> impl Future<Output = Option<Reason>> + Send + 'static + use<> {
         State::ended(&self.shared.state)
     }
 
@@ -135,7 +135,7 @@ impl Hold {
 
     /// Ends when [`is_wanted`](Hold::is_wanted) is true, at once if it is, with true; with false when the hold is
     /// over: lost, or released by the last that [`again`](Hold::again) gave.
-    pub fn wanted(&self) -> impl Future<Output = bool> + Send + 'static {
+    pub fn wanted(&self) -> impl Future<Output = bool> + Send + 'static + use<> {
         self.ask_whether_wanted();
         State::wanted(&self.shared.state)
     }

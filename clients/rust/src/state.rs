@@ -82,7 +82,7 @@ impl State {
         }
     }
 
-    pub fn lost(this: &Arc<Self>) -> impl Future<Output = Reason> + Send + 'static {
+    pub fn lost(this: &Arc<Self>) -> impl Future<Output = Reason> + Send + 'static + use<> {
         let ended = Self::ended(this);
         async {
             match ended.await {
@@ -94,7 +94,9 @@ impl State {
     }
 
     /// Why it was lost; none if it never was.
-    pub fn ended(this: &Arc<Self>) -> impl Future<Output = Option<Reason>> + Send + 'static {
+    pub fn ended(
+        this: &Arc<Self>,
+    ) -> impl Future<Output = Option<Reason>> + Send + 'static + use<> {
         let mut changed = this.changed.subscribe();
         let state = Arc::clone(this);
         apart(async move {
@@ -127,7 +129,7 @@ impl State {
     }
 
     /// True when it is wanted, also if it was only until this could go on; false when it is over.
-    pub fn wanted(this: &Arc<Self>) -> impl Future<Output = bool> + Send + 'static {
+    pub fn wanted(this: &Arc<Self>) -> impl Future<Output = bool> + Send + 'static + use<> {
         let mut changed = this.changed.subscribe();
         let state = Arc::clone(this);
         let before = this.wanted_until();

@@ -97,7 +97,7 @@ impl QuorumHold {
     }
 
     /// Ends when the hold is lost, with the reason.
-    pub fn lost(&self) -> impl Future<Output = Reason> + Send + 'static {
+    pub fn lost(&self) -> impl Future<Output = Reason> + Send + 'static + use<> {
         State::lost(&self.state)
     }
 

@@ -371,7 +371,9 @@ async fn the_module_comes_and_nothing_stops() {
     assert_eq!(reason(&next).await, "forced");
     tokio::time::sleep(s(6)).await;
     assert!(!both.is_lost() && !server.is_free("x"));
-    both.release().await.unwrap();
+    server.ask::<i64>("RLOCK.FORCE y");
+    assert_eq!(reason(&both).await, "forced");
+    until(|| server.is_free("x")).await;
 }
 
 #[tokio::test]
