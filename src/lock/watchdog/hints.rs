@@ -80,10 +80,15 @@ impl Hints {
         self.begun.push(bond);
     }
 
-    /// Their lease is so many ms from now on.
-    pub fn renewed(&mut self, key: &Key, owner: &[u8], lease: i64) {
-        if let Some(hinted) = self.get_mut(key, owner) {
-            hinted.every = third(lease);
+    /// Their lease is so many ms from now on: a shorter one is told of sooner.
+    pub fn renewed(&mut self, key: &Key, owner: &[u8], lease: i64, now: Now) {
+        let Some(hinted) = self.get_mut(key, owner) else {
+            return;
+        };
+        hinted.every = third(lease);
+        let next = now.until(hinted.every);
+        if next < hinted.next {
+            self.look_again(&(key.clone(), owner.into()), now);
         }
     }
 

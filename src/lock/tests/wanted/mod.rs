@@ -149,6 +149,12 @@ fn the_lease_is_the_one_that_was_asked_for_last() {
     are_hinted(&mut s, ["wanted u", "wanted t"]);
     s.pass_and_tick(999);
     are_hinted(&mut s, []);
+    s.pass_and_tick(1);
+    are_hinted(&mut s, ["wanted u", "wanted t"]);
+    // By a renewal it is, and told again sooner.
+    renew(&mut s, None, 300);
+    s.pass_and_tick(100);
+    are_hinted(&mut s, ["wanted u", "wanted t"]);
 }
 
 #[test]

@@ -38,6 +38,7 @@ impl Model {
         self.forget_hints();
         if let Some(hint) = self.hinted.get_mut(&of) {
             hint.every = third(lease);
+            hint.next = hint.next.min(self.mono_us + hint.every * 1000);
         }
     }
 
