@@ -200,7 +200,10 @@ pub fn on_renewed(
     renewal: &Renewal<'_>,
 ) {
     let (bound, now, to) = (longest(d.core, d.now), d.now, renewal.binding());
-    d.core.watchdogs.hints.renewed(key, owner, renewal.lease, d.now);
+    d.core
+        .watchdogs
+        .hints
+        .renewed(key, owner, renewal.lease, d.now);
     if to.is_empty() {
         change_watch(d.core, key, owner, |watch| {
             if watch.is_watched() {
