@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::head::{self, Next};
 use super::table::{Entry, Taken};
 use super::watchdog::{self, Bond, Why};
-use super::{reconcile, request};
+use super::{leaving, reconcile, request};
 use super::{ClientId, Core, Decision, Key, Mode, Now, Owner, Reason};
 
 /// So many holders of a lock are looked at for those who subscribe.
@@ -64,7 +64,7 @@ pub fn for_subscribers(d: &mut Decision<'_>, key: &Key) {
 pub fn end(d: &mut Decision<'_>, client: ClientId, key: &Key, owner: &Owner) {
     reconcile::end_first(d, key, owner);
     let look = reconcile::read(d, key, owner);
-    if !may_end(d.core, d.now, client, key, owner) || !head::keeps_out(d.core, key, owner) {
+    if !may_end(d.core, d.now, client, key, owner) || !keeps_out(d, key, owner) {
         return;
     }
     d.core.in_flight.forget_watched(client, key);
@@ -75,4 +75,21 @@ pub fn end(d: &mut Decision<'_>, client: ClientId, key: &Key, owner: &Owner) {
     let ended: Vec<(Mode, i64)> = holds.into_iter().collect();
     request::end_holds(d, key, owner, look, &ended);
     watchdog::tell(d, key, owner, unbound, Why::lost(Reason::Silent));
+}
+
+/// Whether an owner keeps out somebody who would get to know of a grant: who would not is nobody,
+/// and its wait ends, as at its turn.
+fn keeps_out(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> bool {
+    while head::keeps_out(d.core, key, owner) {
+        let Some(Next::Waiter(id)) = head::next(d.core, key) else {
+            return true;
+        };
+        let waiter = d.core.queues.get(id);
+        let told_at = waiter.and_then(|waiter| waiter.told_at()).cloned();
+        if told_at.is_none_or(|address| d.ks.reaches(&address)) {
+            return true;
+        }
+        leaving::give_up(d.core, &mut d.work, id);
+    }
+    false
 }

@@ -313,6 +313,21 @@ fn an_owner_does_not_wait_for_itself() {
 }
 
 #[test]
+fn who_would_not_hear_of_a_grant_is_nobody() {
+    for another in [false, true] {
+        let mut s = held();
+        s.wait(by("b").from(OTHER).tag("t").queue(0));
+        let c = another.then(|| s.wait(by("c")));
+        s.ks.deaf.insert(client(OTHER));
+        s.goes_on(310);
+        let holder = if another { "c" } else { "a" };
+        assert_eq!(s.holder().as_deref(), Some(holder));
+        assert!(c.is_none_or(|c| is_granted(&s, c)));
+        assert!(s.core.queues.is_empty(), "its wait has ended");
+    }
+}
+
+#[test]
 fn those_who_wait_by_subscription_are_somebody_if_they_listen() {
     for listens in [false, true] {
         let mut s = held();

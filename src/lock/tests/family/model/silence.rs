@@ -133,8 +133,14 @@ impl Model {
             bonds.extend(its.into_iter().map(|(place, owner)| (client, place, owner)));
         }
         for (client, place, owner) in bonds {
-            if self.is_silent(client) && self.is_in_the_way(place, owner) {
-                self.lose_silent(client, place, owner);
+            if self.is_silent(client) {
+                while self.is_in_the_way(place, owner) {
+                    let Some(id) = self.deaf_first(place) else {
+                        self.lose_silent(client, place, owner);
+                        break;
+                    };
+                    self.dequeue(|waiter| waiter.id == id);
+                }
                 self.settle();
             }
         }
@@ -149,6 +155,14 @@ impl Model {
             .map(|watch| watch.asked);
         let is_over = asked.max().is_some_and(|asked| asked < self.now_ms());
         is_over && self.kept_out_by(place, owner).is_some()
+    }
+
+    /// Who is first in the queue, if nobody would hear of its grant.
+    fn deaf_first(&self, place: Place) -> Option<usize> {
+        let mut queue = self.queue.iter();
+        let first = queue.find(|w| w.ask.keys.contains(&place))?;
+        let is_deaf = first.ask.queue && self.deaf.contains(&first.ask.client);
+        is_deaf.then_some(first.id)
     }
 
     /// Who is first in the queue, if the owner keeps that one out.
