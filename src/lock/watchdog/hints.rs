@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use crate::lock::ask::Binding;
+use crate::lock::ask::{Binding, Renewal};
 use crate::lock::deadlines::Deadlines;
 use crate::lock::types::Next;
 use crate::lock::{Key, MonoUs, Now, Owner};
@@ -80,12 +80,12 @@ impl Hints {
         self.begun.push(bond);
     }
 
-    /// Their lease is so many ms from now on: a shorter one is told of sooner.
-    pub fn renewed(&mut self, key: &Key, owner: &[u8], lease: i64, now: Now) {
+    /// Their lease is another from now on: of a shorter one it is told sooner.
+    pub fn renewed(&mut self, key: &Key, owner: &[u8], renewal: &Renewal<'_>, now: Now) {
         let Some(hinted) = self.get_mut(key, owner) else {
             return;
         };
-        hinted.every = third(lease);
+        hinted.every = third(renewal.lease);
         let next = now.until(hinted.every);
         if next < hinted.next {
             self.look_again(&(key.clone(), owner.into()), now);

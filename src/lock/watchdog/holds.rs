@@ -200,10 +200,7 @@ pub fn on_renewed(
     renewal: &Renewal<'_>,
 ) {
     let (bound, now, to) = (longest(d.core, d.now), d.now, renewal.binding());
-    d.core
-        .watchdogs
-        .hints
-        .renewed(key, owner, renewal.lease, d.now);
+    d.core.watchdogs.hints.renewed(key, owner, renewal, now);
     if to.is_empty() {
         change_watch(d.core, key, owner, |watch| {
             if watch.is_watched() {

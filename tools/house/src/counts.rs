@@ -26,7 +26,7 @@ pub const LIMITS: [Limit; 4] = [
     },
     Limit {
         what: "lines of src/lock without tests",
-        most: 18_330,
+        most: 18_327,
         target: 9_500,
     },
     Limit {
