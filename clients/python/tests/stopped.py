@@ -19,7 +19,9 @@ key = key.split(",") if "," in key else key
 
 
 def say(what):
-    print(what, flush=True)
+    # In one piece: a callback may speak at the same moment, and print() writes the end of the line by itself.
+    sys.stdout.write(f"{what}\n")
+    sys.stdout.flush()
 
 
 def threads():

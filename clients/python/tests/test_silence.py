@@ -59,7 +59,7 @@ class Program:
         self.process.stdin.close()
         assert self.process.wait(60) == 0
         # What a callback says may come behind it, for it has a thread of its own.
-        assert until(lambda: any(map(is_end, self.said)))
+        assert until(lambda: any(map(is_end, self.said))), self.said
         return next(filter(is_end, self.said))
 
 
