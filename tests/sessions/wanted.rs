@@ -263,7 +263,7 @@ fn one_whose_output_buffer_overflows_with_it_is_closed_and_its_locks_are_the_nex
         "CONFIG",
         "SET",
         "client-output-buffer-limit",
-        "pubsub 20000 0 0",
+        "pubsub 4000 0 0",
     ];
     control.ok(&limit);
     let mut session = Session::new(&server);
@@ -271,7 +271,7 @@ fn one_whose_output_buffer_overflows_with_it_is_closed_and_its_locks_are_the_nex
     let lines: Vec<String> = (0..READERS)
         .map(|n| format!("RLOCK.ACQUIRE k a{n} {LONG} READ WATCHDOG WANTED {notify}{n}"))
         .collect();
-    for some in lines.chunks(200) {
+    for some in lines.chunks(20) {
         session.client.succeed(some);
     }
     let mut next = Waiter::write(&server, "k", "w");
