@@ -91,7 +91,13 @@ class BaseHold(Unique):
             pending.done()
 
     def _release(self, pending: Pending, at: float) -> None:
-        self._request.home.release(self._held, at, pending)
+        held, home = self._held, self._request.home
+        # Should this process have been paused: the release itself may say nothing of what was due by then.
+        why = home.due(held, at)
+        if why and not held.over:
+            home.lose(held, why, at)
+            pending.error = Lost(held.reason or why, self.key)
+        home.release(held, at, pending)
 
     def _renew(self, ms: int | None, pending: Pending, at: float) -> None:
         self._request.home.renew(self._held, ms, at, pending)
