@@ -10,7 +10,13 @@ use crate::link::Link;
 use crate::resp::Value;
 
 /// These change while time passes.
-const PASSES: [&str; 4] = ["remaining-ms", "held-ms", "waited-ms", "oldest-wait-ms"];
+const PASSES: [&str; 5] = [
+    "remaining-ms",
+    "held-ms",
+    "waited-ms",
+    "oldest-wait-ms",
+    "wanted-ms",
+];
 
 const GAUGES: [&str; 4] = [
     "rlock_held:",
