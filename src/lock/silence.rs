@@ -85,8 +85,7 @@ fn keeps_out(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> bool {
             return true;
         };
         let waiter = d.core.queues.get(id);
-        let told_at = waiter.and_then(|waiter| waiter.told_at()).cloned();
-        if told_at.is_none_or(|address| d.ks.reaches(&address)) {
+        if waiter.is_none_or(|waiter| waiter.would_hear(d.ks)) {
             return true;
         }
         leaving::give_up(d.core, &mut d.work, id);

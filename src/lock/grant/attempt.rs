@@ -60,8 +60,7 @@ fn take(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Option<Gi
         return Ok(None);
     };
     // The reply to the request that is decided tells of it.
-    let told_at = waiter.told_at().filter(|_| d.asking != Some(id));
-    if told_at.is_some_and(|address| !d.ks.reaches(address)) {
+    if d.asking != Some(id) && !waiter.would_hear(d.ks) {
         return Err(Refusal::NobodyListens);
     }
     require_rights(d, id, waiter)?;

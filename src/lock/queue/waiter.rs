@@ -5,7 +5,7 @@ use super::rank::Rank;
 use crate::lock::address::Address;
 use crate::lock::ask::{Once, Share, Want};
 use crate::lock::types::Moment;
-use crate::lock::{ClientId, Key, Mode, MonoUs, Now};
+use crate::lock::{ClientId, Key, Keyspace, Mode, MonoUs, Now};
 
 /// A request that stands in a queue.
 #[derive(Clone, Debug)]
@@ -26,6 +26,11 @@ impl Waiter {
     /// Where it is told how the wait ends, if its client is not blocked.
     pub fn told_at(&self) -> Option<&Address> {
         self.want.notify.as_ref().filter(|_| self.queued)
+    }
+
+    /// Whether it would get to know of its grant.
+    pub fn would_hear(&self, ks: &mut dyn Keyspace) -> bool {
+        self.told_at().is_none_or(|address| ks.reaches(address))
     }
 
     /// Its client, if that is blocked.
