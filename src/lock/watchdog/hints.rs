@@ -179,21 +179,18 @@ impl Hints {
     pub fn take_due(&mut self, now: Now, most: usize) -> Vec<Bond> {
         let due = self.due.at(now.mono, most);
         for bond in &due {
-            self.look_again(bond, now);
-            if let Some(hinted) = self.get_mut(&bond.0, &bond.1) {
+            if let Some(hinted) = self.look_again(bond, now) {
                 hinted.told = None;
             }
         }
         due
     }
 
-    fn look_again(&mut self, bond: &Bond, now: Now) {
-        let Some(hinted) = self.get_mut(&bond.0, &bond.1) else {
-            return;
-        };
-        let next = now.until(hinted.every);
-        let was = std::mem::replace(&mut hinted.next, next);
-        self.due.change(bond, Some(was), Some(next));
+    fn look_again(&mut self, bond: &Bond, now: Now) -> Option<&mut Hinted> {
+        let hinted = self.keys.get_mut(&bond.0)?.by_owner.get_mut(&bond.1)?;
+        let was = std::mem::replace(&mut hinted.next, now.until(hinted.every));
+        self.due.change(bond, Some(was), Some(hinted.next));
+        Some(hinted)
     }
 
     /// Whether it stands before all others that want to know of their holds on its key.
