@@ -38,10 +38,15 @@ pub fn mend(shell: &ServerShell, ctx: Ctx<'_>) {
     let now = clock::now();
     if shell.alarm.is_armed() {
         shell.alarm.mend(ctx, now);
-        let by_clock = |core: &Core| [core.next_silence(), core.next_hint()];
-        let next = shell.core.ask(by_clock).into_iter().flatten();
-        if let Some(at) = next.flatten().min() {
-            shell.alarm.arm(ctx, now, ms_until(When::At(at), now));
+        let next = |core: &Core| {
+            let by_clock = Due::ORDER.into_iter().filter(|due| is_by_clock(*due));
+            by_clock
+                .filter_map(|due| due.next(core))
+                .map(|when| ms_until(when, now))
+                .min()
+        };
+        if let Some(ms) = shell.core.ask(next).flatten() {
+            shell.alarm.arm(ctx, now, ms);
         }
     } else if let Some(ms) = next_ms(shell, now, || 0) {
         shell.alarm.arm(ctx, now, ms);
@@ -74,6 +79,11 @@ fn next_ms(shell: &ServerShell, now: Now, overdue: impl Fn() -> i64) -> Option<i
     of_core.chain(others.into_iter().flatten()).min()
 }
 
+/// It is looked at by the clock, whatever commands come.
+fn is_by_clock(due: Due) -> bool {
+    matches!(due, Due::Silence | Due::Hints)
+}
+
 fn ms_until(when: When, now: Now) -> i64 {
     match when {
         When::Now => 0,
@@ -92,9 +102,8 @@ pub fn arm_after_command(shell: &ServerShell, ctx: Ctx<'_>) -> bool {
             When::AtWall(at) => !shell.alarm.fires_by(*at),
             When::Within(_) => false,
         };
-        // These are looked at by the clock, whatever commands come: `mend` begins with them.
-        let by_clock = |due: Due| matches!(due, Due::Silence | Due::Hints);
-        let by_command = |due: Due| (!by_clock(due)).then(|| due.next(core)).flatten();
+        // `mend` begins with those that go by the clock.
+        let by_command = |due: Due| (!is_by_clock(due)).then(|| due.next(core)).flatten();
         let next = Due::ORDER.map(|due| by_command(due).filter(is_news));
         (next, core.is_watching())
     });
