@@ -159,16 +159,17 @@ impl Model {
 
     /// Who is first in the queue, if nobody would hear of its grant.
     fn deaf_first(&self, place: Place) -> Option<usize> {
-        let mut queue = self.queue.iter();
-        let first = queue.find(|w| w.ask.keys.contains(&place))?;
-        let is_deaf = first.ask.queue && self.deaf.contains(&first.ask.client);
-        is_deaf.then_some(first.id)
+        let first = self.first_at(place)?;
+        self.is_deaf(first).then_some(first.id)
+    }
+
+    fn first_at(&self, place: Place) -> Option<&Waiter> {
+        self.queue.iter().find(|w| w.ask.keys.contains(&place))
     }
 
     /// Who is first in the queue, if the owner keeps that one out.
     pub fn kept_out_by(&self, place: Place, owner: Owner) -> Option<&Waiter> {
-        let mut queue = self.queue.iter();
-        let first = queue.find(|w| w.ask.keys.contains(&place))?;
+        let first = self.first_at(place)?;
         let reads = self.count(place, owner, Mode::Read) > 0;
         let reads_alone = reads && self.count(place, owner, Mode::Write) == 0;
         let together = first.ask.mode == Mode::Read && reads_alone;

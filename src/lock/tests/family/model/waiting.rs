@@ -45,7 +45,7 @@ impl Model {
         let (id, client, queue) = (next.id, next.ask.client, next.ask.queue);
         // One that waits is refused so where its lease key is no string: at its turn only.
         let is_its_turn = [Status::Granted, Status::Refused(vec![Why::WrongType])];
-        if queue && self.deaf.contains(&client) && is_its_turn.contains(&status) {
+        if self.is_deaf(next) && is_its_turn.contains(&status) {
             // Nobody would hear it: nothing is written, and no token given.
             self.dequeue(|waiter| waiter.id == id);
             return true;
@@ -63,6 +63,11 @@ impl Model {
             holds,
         });
         true
+    }
+
+    /// Nobody would hear of its grant.
+    pub fn is_deaf(&self, waiter: &Waiter) -> bool {
+        waiter.ask.queue && self.deaf.contains(&waiter.ask.client)
     }
 
     pub fn refuse(&mut self, id: usize, why: Why) {
