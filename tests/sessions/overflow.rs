@@ -9,13 +9,7 @@ const LOCKS: usize = 10_000;
 fn an_output_buffer_that_overflows_with_ten_thousand_grants_leaves_nobody_stuck() {
     let server = Server::start();
     let mut control = server.raw();
-    let limit = [
-        "CONFIG",
-        "SET",
-        "client-output-buffer-limit",
-        "pubsub 100000 0 0",
-    ];
-    control.ok(&limit);
+    control.limit_listeners(100_000);
     let take: Vec<String> = (0..LOCKS)
         .map(|n| format!("RLOCK.ACQUIRE k{n} x {LONG}"))
         .collect();

@@ -259,13 +259,7 @@ fn one_whose_output_buffer_overflows_with_it_is_closed_and_its_locks_are_the_nex
     const READERS: usize = 1000;
     let server = Server::start();
     let mut control = server.raw();
-    let limit = [
-        "CONFIG",
-        "SET",
-        "client-output-buffer-limit",
-        "pubsub 4000 0 0",
-    ];
-    control.ok(&limit);
+    control.limit_listeners(4000);
     let mut session = Session::new(&server);
     let notify = session.notify("t");
     let lines: Vec<String> = (0..READERS)

@@ -107,6 +107,13 @@ pub trait Ask {
         assert_eq!(self.ask(request), Value::Okay, "{}", request.shown());
     }
 
+    /// A connection that listens is closed when more bytes than that wait to be sent to it.
+    #[track_caller]
+    fn limit_listeners(&mut self, bytes: usize) {
+        let limit = format!("pubsub {bytes} 0 0");
+        self.ok(&["CONFIG", "SET", "client-output-buffer-limit", &limit]);
+    }
+
     /// Whether the reply is null, which it is or an integer.
     #[track_caller]
     fn refused<R: Request + ?Sized>(&mut self, request: &R) -> bool {
