@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"
 import redis.asyncio
 import rlock
 import rlock.asyncio
-from words import NEEDS, Failed, address, failure, in_child, key, locks_options, options, read, say, servers, write
+from words import NEEDS, Failed, address, failure, in_child, key, locks_options, options, read, say, servers, way, write
 
 opened, jobs, holds, tasks, later = {}, {}, {}, {}, []
 
@@ -75,6 +75,12 @@ async def wanted(words):
         return {"wanted": await asyncio.wait_for(asked.wait(), words["within"] / 1000)}
     except asyncio.TimeoutError:
         return {"wanted": False}
+
+
+async def give_way(words):
+    hold = holds[words["hold"]]
+    gave = await hold.give_way(**way(words))
+    return {"gave": gave, "token": hold.token, "owner": hold.owner}
 
 
 async def scope(words):
@@ -160,7 +166,7 @@ DO = {
     "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
     "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
     "close": close, "quorum": quorum, "callback": callback, "backend": backend,
-    "wanted": wanted,
+    "wanted": wanted, "give_way": give_way,
 }
 
 

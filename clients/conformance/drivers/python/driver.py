@@ -7,7 +7,7 @@ import time
 
 import redis
 import rlock
-from words import NEEDS, Failed, address, failure, in_child, key, locks_options, options, read, say, servers, write
+from words import NEEDS, Failed, address, failure, in_child, key, locks_options, options, read, say, servers, way, write
 
 opened, jobs, holds, cancels = {}, {}, {}, {}
 guard = threading.Lock()
@@ -68,6 +68,12 @@ def state(words):
 def wanted(words):
     asked = holds[words["hold"]].wanted
     return {"wanted": asked.wait(words["within"] / 1000) if "within" in words else asked.is_set()}
+
+
+def give_way(words):
+    hold = holds[words["hold"]]
+    gave = hold.give_way(**way(words))
+    return {"gave": gave, "token": hold.token, "owner": hold.owner}
 
 
 def scope(words):
@@ -140,7 +146,7 @@ DO = {
     "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
     "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
     "close": close, "quorum": quorum, "callback": callback, "backend": backend,
-    "wanted": wanted,
+    "wanted": wanted, "give_way": give_way,
 }
 
 

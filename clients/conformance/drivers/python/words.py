@@ -10,6 +10,7 @@ import rlock
 NEEDS = [
     "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "fork", "quorum", "notified",
     "callback", "threads", "surrogates", "tight", "backend", "patience", "wanted",
+    "give_way",
 ]
 
 _saying = threading.Lock()
@@ -62,6 +63,11 @@ def options(words):
         if name in words:
             given[option] = math.inf if words[name] == -1 and name == "wait" else words[name] / 1000
     return given
+
+
+def way(words):
+    """Of give_way."""
+    return {name: words[name] / 1000 for name in ("wait", "least") if name in words}
 
 
 def failure(error):
