@@ -35,6 +35,9 @@ class Threads:
     def wait_wanted(self, hold, seconds):
         return hold.wanted.wait(seconds)
 
+    def give_way(self, hold, wait=None, least=0.02):
+        return hold.give_way(wait, least)
+
     def reason(self, hold):
         return hold.lost.reason
 
@@ -83,6 +86,9 @@ class Tasks:
                 return False
 
         return self.do(wait())
+
+    def give_way(self, hold, wait=None, least=0.02):
+        return self.do(hold.give_way(wait, least))
 
     def reason(self, hold):
         async def ask():

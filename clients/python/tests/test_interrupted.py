@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import os
 import sys
+import time
 from collections import Counter
 
 import pytest
@@ -146,6 +147,52 @@ def test_an_exception_at_every_line(world, key, what):  # noqa: F811
     assert until(world.empty)
 
 
+def waits_for(locks, key):
+    """Somebody who has the lock once."""
+    return InThread(lambda: locks.acquire(key, wait=20).release())
+
+
+@pytest.fixture
+def one_server(world):  # noqa: F811
+    if len(world.servers) > 1:
+        pytest.skip("a hold by quorum cannot give way")
+    return world
+
+
+@pytest.mark.parametrize("how", ["scope", "kept", "job"])
+def test_an_exception_at_every_line_of_giving_way(one_server, key, how):
+    """Whoever waited is served. The hold is the program's, or over, and then nothing is left of it."""
+    world, waiters, holds = one_server, [], []
+    with world.make() as locks, world.make() as others:
+        standing = locks.acquire(f"{key}:stands")
+        acquire = locks.job().acquire if how == "job" else locks.acquire
+
+        def run():
+            hold = acquire(key, wait=20)
+            if how == "kept":
+                holds.append(hold)
+            with contextlib.nullcontext() if how == "kept" else hold:
+                waiters.append(waits_for(others, key))
+                while not hold.wanted.is_set():
+                    time.sleep(0.001)
+                assert hold.give_way(least=0) and world.has(hold, key)
+
+        def check(where):
+            if holds:
+                hold = holds.pop()
+                assert until(lambda: hold.lost.is_set() or world.has(hold, key)), where
+                hold.release()
+            if waiters:
+                waiters.pop().result()
+            assert until(lambda: world.is_free(key)) and world.has(standing, f"{key}:stands"), where
+
+        assert at_every_line(run, check) > 50
+        check("the end")
+        works(locks, world, key)
+        standing.release()
+    assert until(world.empty)
+
+
 def test_an_exception_at_every_line_of_a_release_that_is_kept(world, key):  # noqa: F811
     """What is raised out of `release` is either before it or after: the hold is the program's, or over."""
     with world.make() as locks:
@@ -281,6 +328,33 @@ def test_a_cancellation_at_every_suspension(world, key, what):  # noqa: F811
             await standing.release()
         assert await asyncio.to_thread(until, world.empty)
 
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+@pytest.mark.parametrize("of_a_job", [False, True])
+def test_a_cancellation_at_every_suspension_of_giving_way(one_server, key, of_a_job):
+    async def main():
+        async with in_tasks(world) as locks:
+            with world.make() as others:
+                waiters = []
+                acquire = locks.job().acquire if of_a_job else locks.acquire
+
+                async def run():
+                    async with await acquire(key, wait=20) as hold:
+                        waiters.append(waits_for(others, key))
+                        assert await hold.wanted.wait()
+                        assert await hold.give_way(least=0)
+                        await asyncio.sleep(0)
+
+                async def check(at):
+                    if waiters:
+                        await asyncio.to_thread(waiters.pop().result)
+                    assert await asyncio.to_thread(until, lambda: world.is_free(key) and world.empty()), at
+
+                assert await at_every_suspension(run, check) > 2
+                await (await acquire(key)).release()
+
+    world = one_server
     asyncio.run(asyncio.wait_for(main(), 60))
 
 

@@ -71,14 +71,16 @@ class Ask(NamedTuple):
     acks: int
     acks_ms: int
 
-    def acquire(self, owner: str, left: float | None, channel: str, tag: int) -> tuple[Word, ...]:
-        """`left`: the seconds that it may wait still; None: it does not wait."""
+    def acquire(
+        self, owner: str, left: float | None, channel: str, tag: int, hint: bool = False
+    ) -> tuple[Word, ...]:
+        """`left`: the seconds that it may wait still; None: it does not wait. `hint`: with the news that somebody waits."""
         queue: tuple[Word, ...] = ()
         if left is not None:
             queue = ("QUEUE", 0 if left == math.inf else min(ms_up(left), LONGEST))
-        watchdog = ("WATCHDOG",) if self.watchdog else ()
+        more = (*(("WANTED",) if hint else ()), *(("WATCHDOG",) if self.watchdog else ()))
         named = self._named("ACQUIRE", owner, self.lease)
-        return (*named, *self.words, *queue, "NOTIFY", channel, tag, *watchdog, "ONCE")
+        return (*named, *self.words, *queue, "NOTIFY", channel, tag, *more, "ONCE")
 
     def attempt(self, owner: str) -> tuple[Word, ...]:
         """Where there is no module: without what only that knows."""

@@ -14,12 +14,12 @@ from ._acks import WHO, run_id
 from ._ask import fresh_owner
 from ._backend import ONE_NODE, Backend
 from ._beat import PATIENCE
-from ._holds import Holds
+from ._holds import Holds, unknown_hint
 from ._kept import ELSEWHERE
 from ._lines import Lines
 from ._protocol import BROKEN
 from ._resp import Failure
-from ._states import Call, Held, Request, nothing
+from ._states import Call, Held, Pending, Request, nothing
 from .errors import ConnectionError, Deadlock, Error, HeldByJob, Lost, NotAcquired, Refused
 
 # s: until a server is asked again that has just started, and grants nothing yet; or has to take what
@@ -29,6 +29,7 @@ NOTYET = 0.5
 
 class Core(Holds):
     waits_for_start = True
+    single = True  # what it holds is at no other server
 
     def __init__(
         self,
@@ -88,6 +89,11 @@ class Core(Holds):
             if not held:
                 self._call_off(request, now)
 
+    def give_way(self, held: Held, request: Request, now: float, pending: Pending) -> None:
+        """Releases it, and `request`, of the same owner perhaps, may be sent right behind that."""
+        self.release(held, now, pending)
+        request.behind = (self, pending)
+
     def _send_request(self, request: Request, now: float) -> None:
         if until := self._blocked(request, now):
             self.timers.at(min(until, now + NOTYET), partial(self.resend, request))
@@ -99,7 +105,8 @@ class Core(Holds):
             return
         request.sent = now
         left = max(request.until - now, 0.001) if ask.wait else None
-        words = ask.acquire(request.owner, left, self.channel, request.tag)
+        hint = request.hint is not None and self.hints
+        words = ask.acquire(request.owner, left, self.channel, request.tag, hint)
         self.send(Call(words, partial(self._answered, request, request.tag)), now)
 
     def _try(self, request: Request, now: float) -> None:
@@ -113,8 +120,11 @@ class Core(Holds):
             request.sent = now
             self.send(Call(request.ask.attempt(request.owner), partial(self._answered, request, request.tag)), now)
 
-    @staticmethod
-    def _blocked(request: Request, now: float) -> float:
+    def _blocked(self, request: Request, now: float) -> float:
+        if request.behind:
+            core, released = request.behind
+            if core is self and not released.finished:  # it is ahead on this very connection
+                return 0.0
         return request.job.blocked(request.ask.keys, now) if request.job else 0.0
 
     def _call_off(self, request: Request, now: float) -> None:
@@ -129,7 +139,12 @@ class Core(Holds):
         if request.tag != tag or request.finished or request.held or reply is BROKEN:
             return
         if isinstance(reply, Failure):
-            self._failed(request, reply.code, reply.text, now)
+            if request.hint and unknown_hint(reply):
+                request.hint, self.hints = None, False
+                self._unasked(request)
+                self._send_request(request, now)
+            else:
+                self._failed(request, reply.code, reply.text, now)
             return
         self.worked()
         if reply is None:
@@ -153,6 +168,9 @@ class Core(Holds):
             self._granted(entry, int(token), now, waited=True)
             if entry.held and "wanted" in more:
                 self._wanted(entry.held, now)
+        elif word == "wanted":  # ahead of the reply
+            if entry.hint:
+                entry.hint.said = now
         elif word == "timeout":
             self._end(entry, self._not_acquired(entry))
         elif word == "error":
@@ -226,6 +244,7 @@ class Core(Holds):
     def _granted(self, request: Request, token: int, now: float, waited: bool) -> None:
         ask = request.ask
         held = Held(request, token)
+        held.since, held.hint = now, request.hint if self.hints else None
         request.held, self.holds[held] = held, None
         del self.requests[request]  # it is always in one of the two
         self.lines.leave(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 import threading
 from collections.abc import Callable
 from contextlib import ContextDecorator
@@ -11,12 +12,14 @@ from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ._ask import Duration, lease_ms
+from ._ask import Duration, lease_ms, seconds
+from ._clock import now
 from ._loss import Loss, over
 from ._states import Held, Pending, Request, Unique
 from ._threads import Loop, own
 from ._wait import Alarm, wait
-from ._wanted import Wanted
+from ._wanted import BaseWanted, Wanted
+from ._way import Way
 from .errors import Error, Lost
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,14 +35,16 @@ def checked_body(function: Any) -> None:
 
 class BaseHold(Unique):
     """Made before anything is sent: an acquisition that ends in whichever way, also between two
-    instructions of the program, is cancelled when this goes."""
+    instructions of the program, is cancelled when this goes. Once it has given way its request has the hold of
+    a later one."""
 
-    __slots__ = ("_keep", "_loop", "_request")
+    __slots__ = ("_keep", "_loop", "_request", "_way")
 
     def __init__(self, request: Request, loop: Any, keep: object) -> None:
         self._request = request
         self._loop = loop
         self._keep = keep  # the locks, which close when nobody has them any more
+        self._way: Way | None = None  # while it gives way
 
     @property
     def _held(self) -> Held:
@@ -62,11 +67,11 @@ class BaseHold(Unique):
 
     @property
     def owner(self) -> str:
-        return self._request.owner
+        return self._held.request.owner
 
     def _entered(self) -> str | None:
         """Why it is none to run a body under; None: it is one."""
-        return over(self._held, self._loop)
+        return over(self._request, self._loop)
 
     def _lease(self, lease: Duration | None) -> int | None:
         self._check_fork()
@@ -75,6 +80,29 @@ class BaseHold(Unique):
     def _check_fork(self) -> None:
         if self._loop.forked:
             raise Lost("fork", self.key)
+
+    def _to_give(self, wait: Duration | None, least: Duration) -> Way | None:
+        """None: nobody waits, or it is too young."""
+        most = math.inf if wait is None else seconds(wait, "wait", least=0, endless=True)
+        young = seconds(least, "least", least=0, endless=True)
+        self._check_fork()
+        if why := over(self._request, self._loop):
+            raise Lost(why, self.key)
+        if error := self._unfit():
+            raise error
+        wanted = BaseWanted(self._request, self._loop).is_set()
+        return Way(self, most) if wanted and now() >= self._held.since + young else None
+
+    def _unfit(self) -> Error | None:
+        """Why it cannot give way, whoever waits."""
+        held = self._held
+        if not held.request.home.single:
+            return Error("a hold by quorum cannot give way")
+        if len(held.request.ask.keys) > 1:
+            return Error("a hold of several keys cannot give way")
+        if held.more:
+            return Error(f"{self.key} is held by again() too: release that first, for all of them would give way")
+        return None
 
     # Steps of the loop.
 
@@ -91,7 +119,10 @@ class BaseHold(Unique):
             pending.done()
 
     def _release(self, pending: Pending, at: float) -> None:
-        held, home = self._held, self._request.home
+        if self._way:  # which it does not any more
+            self._way.request.give_up(at)
+        held = self._held
+        home = held.request.home
         # Should this process have been paused: the release itself may say nothing of what was due by then.
         why = home.due(held, at)
         if why and not held.over:
@@ -100,7 +131,7 @@ class BaseHold(Unique):
         home.release(held, at, pending)
 
     def _renew(self, ms: int | None, pending: Pending, at: float) -> None:
-        self._request.home.renew(self._held, ms, at, pending)
+        self._held.request.home.renew(self._held, ms, at, pending)
 
     def _count(self, mark: object, pending: Pending, at: float) -> None:
         held = self._held
@@ -155,16 +186,25 @@ class Hold(BaseHold):
 
     @property
     def lost(self) -> Loss:
-        return Loss(self._held, self._loop)
+        return Loss(self._request, self._loop)
 
     @property
     def wanted(self) -> Wanted:
-        return Wanted(self._held, self._loop)
+        return Wanted(self._request, self._loop)
 
     def renew(self, lease: Duration | None = None) -> None:
         """Sets the lease, from now. Raises `Lost` if there is nothing left to renew."""
         ms, pending = self._lease(lease), Pending()
         self._do(pending, partial(self._renew, ms, pending))
+
+    def give_way(self, wait: Duration | None = None, least: Duration = 0.02) -> bool:
+        """If somebody waits (`wanted`) and the hold is older than `least`: releases it, and acquires it again behind whoever
+        waits, for at most `wait` (None: for ever). Then it has a new token, and `True` is returned. Else `False`, at once.
+
+        If that fails the hold is over, and it raises as `acquire` does. An rlock `Error`, before anything is done:
+        several keys, a `Quorum`, while there is an `again`."""
+        way = self._to_give(wait, least)
+        return way is not None and anew(way, self)
 
     def again(self) -> Hold:
         """The same hold once more, for a part of the same work: it needs its own `release`
@@ -261,4 +301,19 @@ def taken(hold: Hold, ask: Callable[[float], object], cancel: threading.Event | 
         return hold
     except BaseException:
         hold._loop.post(hold._request.give_up)
+        raise
+
+
+def anew(way: Way, hold: Hold) -> bool:
+    """Once the hold has given way, and is one again. However this ends otherwise, it is over."""
+    if getattr(own, "here", False):
+        raise Error("a finaliser that runs in a thread of rlock's own cannot wait for a lock")
+    try:
+        alarm = Alarm()
+        way.request.done = partial(way.came, alarm.ring)
+        hold._loop.post(way.begin)
+        wait(way.request, alarm)
+        return way.result()
+    except BaseException:
+        way.fail()
         raise

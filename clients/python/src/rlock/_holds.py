@@ -22,9 +22,14 @@ PLACE = 15.0
 HINT = 1.0  # s: until it is asked again whether a hold is wanted, where that was no time for it
 
 
+def unknown_hint(reply: Failure) -> bool:
+    """An older module."""
+    return reply.code == "ERR" and reply.text.startswith("syntax error")
+
+
 def no_hints(reply: Failure) -> bool:
-    """An older module, or a user who may not."""
-    return reply.code == "NOPERM" or (reply.code == "ERR" and reply.text.startswith("syntax error"))
+    """That, or a user who may not."""
+    return reply.code == "NOPERM" or unknown_hint(reply)
 
 
 def counted_keys(reply: Any) -> float:

@@ -10,7 +10,7 @@ from types import BuiltinMethodType, MethodType
 from typing import Any
 
 from ._clock import now
-from ._states import Held
+from ._states import Held, Request
 from ._threads import Loop, own
 from ._wait import Alarm
 
@@ -39,22 +39,30 @@ class Listener:
     def __call__(self, reason: str) -> None:
         self.call(reason)
 
-    def add(self, held: Held, at: float) -> None:
+    def add(self, loss: BaseLoss, at: float) -> None:
+        held = loss._held
         if held.reason:
             self.call(held.reason)
         else:
             held.listeners = [*(held.listeners or ()), self]
 
-    def remove(self, held: Held, at: float) -> None:
+    def remove(self, loss: BaseLoss, at: float) -> None:
+        held = loss._held
         held.listeners = [one for one in held.listeners or () if one is not self] or None
 
 
 class BaseLoss:
-    __slots__ = ("_held", "_loop")
+    __slots__ = ("_loop", "_request")
 
-    def __init__(self, held: Held, loop: Any) -> None:
-        self._held = held
+    def __init__(self, request: Request, loop: Any) -> None:
+        self._request = request
         self._loop = loop
+
+    @property
+    def _held(self) -> Held:
+        """Which may be another one tomorrow: a hold can give way."""
+        assert self._request.held
+        return self._request.held
 
     @property
     def reason(self) -> str | None:
@@ -76,12 +84,10 @@ class BaseLoss:
         return self.reason is not None
 
     def remove_callback(self, callback: Callable[[str], object]) -> None:
-        held = self._held
-
         def remove(at: float) -> None:
-            for listener in held.listeners or ():
+            for listener in self._held.listeners or ():
                 if isinstance(listener, Listener) and same(listener.callback, callback):
-                    return listener.remove(held, at)
+                    return listener.remove(self, at)
 
         self._loop.post(remove)
 
@@ -89,15 +95,16 @@ class BaseLoss:
         checked_callback(callback)
         listener = Listener(callback, lambda reason: self._loop.later(lambda: callback(reason)))
         try:
-            self._loop.post(partial(listener.add, self._held))
+            self._loop.post(partial(listener.add, self))
         except BaseException:
-            self._loop.post(partial(listener.remove, self._held))
+            self._loop.post(partial(listener.remove, self))
             raise
 
 
-def over(held: Held, loop: Any) -> str | None:
-    """Why it is none any more; None: it is one."""
-    return BaseLoss(held, loop).reason or ("released" if held.over else None)
+def over(request: Request, loop: Any) -> str | None:
+    """Why its hold is none any more; None: it is one."""
+    loss = BaseLoss(request, loop)
+    return loss.reason or ("released" if loss._held.over else None)
 
 
 class Loss(BaseLoss):
@@ -117,12 +124,12 @@ class Loss(BaseLoss):
         listener = Listener(alarm, lambda reason: alarm.ring())
         end = None if timeout is None else time.monotonic() + timeout
         try:
-            self._loop.post(partial(listener.add, self._held))
+            self._loop.post(partial(listener.add, self))
             while not self.is_set() and not getattr(own, "here", False):
                 left = None if end is None else end - time.monotonic()
                 if left is not None and left <= 0:
                     break
                 alarm.wait(left)
         finally:
-            self._loop.post(partial(listener.remove, self._held))
+            self._loop.post(partial(listener.remove, self))
         return self.is_set()

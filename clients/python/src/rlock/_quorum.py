@@ -28,6 +28,8 @@ from .errors import ConnectionError
 class Runner:
     """Runs a `Majority` in the loop: what it decides is done to the sessions, in order."""
 
+    single = False
+
     def __init__(self, loop: Any, timeout: float) -> None:
         self._loop = loop
         self.core = Majority(loop.sessions, timeout, self.act)

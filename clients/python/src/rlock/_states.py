@@ -101,7 +101,9 @@ class JobState:
 class Request(Pending):
     """One acquisition under way; `held` is what it became."""
 
-    __slots__ = ("ask", "held", "home", "job", "last", "line", "owner", "queued", "sent", "tag", "until")
+    __slots__ = (
+        *("ask", "behind", "held", "hint", "home", "job", "last", "line", "owner", "queued", "sent", "tag", "until"),
+    )
 
     def __init__(self, ask: Ask, job: JobState | None = None) -> None:
         super().__init__()
@@ -114,6 +116,8 @@ class Request(Pending):
         self.until = 0.0  # the end of its wait
         self.last = 0.0  # when it is given up for want of a connection
         self.held: Held | None = None
+        self.hint: Hint | None = None  # the grant is to say whether somebody waits
+        self.behind: tuple[Any, Pending] | None = None  # what has to come first, and the session that has sent it
         self.line: Any = None  # without the module: where it waits
         self.home: Any = None  # the session that it is with; None: not yet, or just moving
 
@@ -127,7 +131,8 @@ class Request(Pending):
         self.finished, self.error = True, error
         if self.job:
             self.job.give(self)
-        self.done()
+        done, self.done = self.done, nothing
+        done()
 
     def left(self) -> Ask:
         """Of a hold that was lost: the keys that no later request of its job, which has the same owner,
@@ -139,10 +144,11 @@ class Request(Pending):
 
     def give_up(self, now: float) -> None:
         """Nobody wants it any more: granted or not, the server is notified."""
-        if self.home:
-            self.home.give_up(self, now)
-        elif not self.finished:
-            self.end(None)
+        request = self.held.request if self.held else self
+        if request.home:
+            request.home.give_up(request, now)
+        elif not request.finished:
+            request.end(None)
 
 
 class Hint:
@@ -160,7 +166,7 @@ class Held:
 
     __slots__ = (
         *("deadline", "ends", "given", "hint", "kept", "lease", "listeners", "more", "outlived", "over", "pace", "reason"),
-        *("renewing", "request", "seen", "tag", "timer", "token"),
+        *("renewing", "request", "seen", "since", "tag", "timer", "token"),
     )
 
     def __init__(self, request: Request, token: int) -> None:
@@ -168,6 +174,7 @@ class Held:
         self.token = token
         self.tag = request.tag
         self.lease = request.ask.lease  # ms
+        self.since = 0.0
         self.kept = False  # with watchdog, and nobody renews it but the session
         self.pace: Timer | None = None
         self.deadline: float | None = None  # without watchdog, or kept

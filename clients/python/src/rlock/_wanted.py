@@ -9,16 +9,22 @@ from typing import Any
 
 from ._clock import now
 from ._loss import over
-from ._states import Held
+from ._states import Held, Request
 from ._threads import Loop, own
 from ._wait import Alarm
 
 
 class BaseWanted:
-    __slots__ = ("_held", "_loop")
+    __slots__ = ("_loop", "_request")
 
-    def __init__(self, held: Held, loop: Any) -> None:
-        self._held, self._loop = held, loop
+    def __init__(self, request: Request, loop: Any) -> None:
+        self._request, self._loop = request, loop
+
+    @property
+    def _held(self) -> Held:
+        """Which may be another one tomorrow: a hold can give way."""
+        assert self._request.held
+        return self._request.held
 
     def is_set(self) -> bool:
         """Whether it is; as far as is known, which is nothing yet when it is asked first."""
@@ -31,7 +37,7 @@ class BaseWanted:
         return hint is not None and now() < hint.said + held.lease / 2000
 
     def _over(self) -> bool:
-        return over(self._held, self._loop) is not None
+        return over(self._request, self._loop) is not None
 
     # Steps of the loop.
 

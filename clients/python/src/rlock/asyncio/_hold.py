@@ -35,11 +35,11 @@ class Loss(BaseLoss):
         future, done = self._loop.waker()
         listener = Listener(future, lambda reason: done())
         try:
-            self._loop.post(partial(listener.add, self._held))
+            self._loop.post(partial(listener.add, self))
             if not self.is_set():
                 await future
         finally:
-            self._loop.post(partial(listener.remove, self._held))
+            self._loop.post(partial(listener.remove, self))
         return str(self.reason)
 
 
@@ -73,16 +73,37 @@ class Hold(BaseHold):
 
     @property
     def lost(self) -> Loss:
-        return Loss(self._held, self._loop)
+        return Loss(self._request, self._loop)
 
     @property
     def wanted(self) -> Wanted:
-        return Wanted(self._held, self._loop)
+        return Wanted(self._request, self._loop)
 
     async def renew(self, lease: Duration | None = None) -> None:
         """Sets the lease, from now. Raises `Lost` if there is nothing left to renew."""
         ms, pending = self._lease(lease), Pending()
         await self._do(pending, partial(self._renew, ms, pending))
+
+    async def give_way(self, wait: Duration | None = None, least: Duration = 0.02) -> bool:
+        """If somebody waits (`wanted`) and the hold is older than `least`: releases it, and acquires it again behind whoever
+        waits, for at most `wait` (None: for ever). Then it has a new token, and `True` is returned. Else `False`, at once.
+
+        If that fails, or is cancelled, the hold is over, and it raises as `acquire` does; the body of an `async with` is not
+        cancelled for that. An rlock `Error`, before anything is done: several keys, a `Quorum`, while there is an `again`."""
+        way = self._to_give(wait, least)
+        if way is None:
+            return False
+        if not self._loop.loop.is_running():
+            raise Error(f"the event loop that has the hold of {self.key} does not run")
+        try:
+            future, done = self._loop.waker()
+            way.request.done = partial(way.came, done)
+            self._loop.post(way.begin)
+            await self._loop.wait(way.request, future)
+            return way.result()
+        except BaseException:
+            way.fail()
+            raise
 
     def again(self) -> Hold:
         """The same hold once more, for a part of the same work: it needs its own `release`
@@ -183,7 +204,8 @@ class Scope(AsyncContextDecorator):
         return hold
 
     def _lost(self, reason: str) -> None:
-        if self._task and not self._left:
+        gave_way = reason == "released" and self._hold and self._hold._held.over  # and whoever called for that has its error
+        if self._task and not self._left and not gave_way:
             self._cancelled = True
             self._task.cancel()
 
