@@ -85,7 +85,7 @@ failover: module server drivers ## replace masters under load, and count what is
 durability: module server drivers ## kill servers under load and look at what they are after it, and compare replicas and AOFs whatever is done to them (SHORT=1 for CI; SECONDS=60, SEED=8 and ROUND=5 repeat one; SERVER=valkey-9.1, ONLY=crash or copies)
 	@$(TORTURE_SERVER) $(TARGET)/debug/durability --short=$(SHORT) --seed=$(SEED) --seconds=$(SECONDS) --round=$(ROUND) --only=$(ONLY)
 
-torture-mutants: server drivers ## whether torture notices 25 ways of breaking rlock (some minutes; SECONDS=150 at most for each)
+torture-mutants: server drivers ## whether torture notices 26 ways of breaking rlock (some minutes; SECONDS=150 at most for each)
 	@$(TORTURE_SERVER) TORTURE=$(TARGET)/debug/torture tests/torture/mutants/run "$(TARGET)/mutants" $(or $(SECONDS),150) $(ONLY)
 
 hostile: module server ## send what nobody should send over many connections, and look that the server stands (SECONDS=60 SEED=8 SERVER=valkey-9.1; COMMANDS=10000000 at most, ONLY=storm or looks)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::past::Lock;
 
 /// All checks that there are, so that one that never had anything to do shows.
-pub const CHECKS: [&str; 19] = [
+pub const CHECKS: [&str; 20] = [
     "exclusion",
     "permits",
     "held",
@@ -13,6 +13,7 @@ pub const CHECKS: [&str; 19] = [
     "silence",
     "lost",
     "silent",
+    "wanted",
     "cancel",
     "once",
     "list",

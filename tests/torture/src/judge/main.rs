@@ -28,6 +28,7 @@ mod strict;
 mod tests;
 mod tokens;
 mod told;
+mod wanted;
 
 use std::env;
 use std::path::Path;
@@ -79,6 +80,7 @@ fn judge(past: &Past) -> Findings {
     messages::check(past, &mut found);
     losses::check(past, &mut found);
     silent::check(past, &mut found);
+    wanted::check(past, &mut found);
     cancels::check(past, &mut found);
     once::check(past, &mut found);
     listed::check(past, &mut found);

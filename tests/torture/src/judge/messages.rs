@@ -9,6 +9,7 @@ use crate::answers::{CODES, FIRST_TOKEN};
 use crate::finding::{Finding, Findings};
 use crate::past::{Asked, Past};
 use crate::told::{due, Tag, Told};
+use crate::wanted;
 
 pub const SUPERSEDED: &str = "SUPERSEDED ";
 
@@ -91,6 +92,7 @@ fn may_wait(asked: &Asked) -> bool {
 fn wrong(past: &Past, ops: &[usize], at: u64, told: &Told) -> Option<&'static str> {
     match told {
         Told::Granted(token) if *token < FIRST_TOKEN => Some("no token"),
+        Told::Wanted => wanted::wrong(past, ops, at),
         Told::Error(text) if text.starts_with(SUPERSEDED) => {
             let ours = ops.first().map(|op| &past.ops[*op])?;
             let newer = |one: &Asked| {

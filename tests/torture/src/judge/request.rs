@@ -54,6 +54,8 @@ pub struct Request {
     pub if_token: Option<i64>,
     /// Channel and tag.
     pub notify: Option<(String, String)>,
+    /// It wants to know that somebody waits.
+    pub wanted: bool,
 }
 
 impl Request {
@@ -120,6 +122,7 @@ impl Request {
             if_held: has("IFHELD"),
             if_token: value("IFTOKEN"),
             notify: notify.map(|(channel, tag)| (channel.clone(), tag.clone())),
+            wanted: has("WANTED"),
         }
     }
 

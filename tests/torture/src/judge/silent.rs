@@ -106,7 +106,7 @@ fn listened(past: &Past, server: u16, (from, to): (u64, u64)) -> u64 {
 }
 
 /// Whether somebody else may have waited at some moment of this time for a lock that was asked for.
-fn is_waited_for(past: &Past, asked: &Asked, (from, to): (u64, u64)) -> bool {
+pub fn is_waited_for(past: &Past, asked: &Asked, (from, to): (u64, u64)) -> bool {
     asked.request.keys.iter().any(|key| {
         let lock = (asked.db, key.clone());
         let owners = past.locks.get(&lock).into_iter().flatten();

@@ -2,6 +2,7 @@
 //! made to look like blocked ones, so that all checks see both.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use rlock_torture::history::{Message, Out};
 
@@ -16,25 +17,33 @@ pub enum Told {
     Timeout,
     Error(String),
     Lost(String),
+    Wanted,
 }
 
 impl Told {
-    fn parse(text: &str) -> Option<(String, Self)> {
+    /// What a message says: of one tag one thing, or that it is granted and wanted.
+    fn parse(text: &str) -> Option<(String, Vec<Self>)> {
         let mut words = text.splitn(3, ' ');
         let (word, tag, rest) = (words.next()?, words.next()?, words.next());
+        if let ("granted", Some(rest)) = (word, rest) {
+            let token = rest.strip_suffix(" wanted");
+            let granted = Self::Granted(token.unwrap_or(rest).parse().ok()?);
+            let wanted = token.map(|_| Self::Wanted);
+            return Some((tag.to_owned(), iter::once(granted).chain(wanted).collect()));
+        }
         let told = match (word, rest) {
-            ("granted", Some(token)) => Self::Granted(token.parse().ok()?),
             ("timeout", None) => Self::Timeout,
+            ("wanted", None) => Self::Wanted,
             ("error", Some(text)) => Self::Error(text.to_owned()),
             ("lost", Some(reason)) => Self::Lost(reason.to_owned()),
             _ => return None,
         };
-        Some((tag.to_owned(), told))
+        Some((tag.to_owned(), vec![told]))
     }
 
     /// It is how a wait ended.
     pub fn ends(&self) -> bool {
-        !matches!(self, Self::Lost(_))
+        !matches!(self, Self::Lost(_) | Self::Wanted)
     }
 
     fn out(&self) -> Out {
@@ -42,7 +51,7 @@ impl Told {
             Self::Granted(token) => Out::Int(*token),
             Self::Timeout => Out::Null,
             Self::Error(text) => Out::Error(text.clone()),
-            Self::Lost(_) => Out::Lost,
+            Self::Lost(_) | Self::Wanted => Out::Lost,
         }
     }
 }
@@ -55,7 +64,7 @@ pub fn resolve(past: &mut Past, messages: Vec<Message>) {
         match Told::parse(&message.text) {
             Some((tag, told)) => {
                 let all = past.told.entry((message.conn, tag)).or_default();
-                all.push((message.at, told));
+                all.extend(told.into_iter().map(|told| (message.at, told)));
             }
             None if message.text == "sunsubscribe" => {
                 let all = past.deaf.entry(message.conn).or_default();

@@ -13,6 +13,7 @@ mod sessions;
 mod silent;
 mod strict;
 mod sums;
+mod wanted;
 
 use std::collections::BTreeMap;
 

@@ -86,9 +86,12 @@ fn words(job: &Job, rest: &str) -> Args {
     words
 }
 
-fn tagged(args: &mut Args, serial: &mut u32) {
+fn tagged(rng: &mut Rng, args: &mut Args, serial: &mut u32) {
     *serial += 1;
     args.extend(draw::args(&format!("NOTIFY - t{serial}")));
+    if args[0] == "RLOCK.ACQUIRE" && rng.bool() {
+        args.push("WANTED".to_owned());
+    }
 }
 
 /// The request for the lock, to wait if need be.
@@ -98,12 +101,14 @@ fn acquire(rng: &mut Rng, job: &Job, serial: &mut u32) -> Args {
         3.. if job.in_crowd => args.extend(draw::args("QUEUE 3000")),
         0 if !job.in_crowd => (),
         0..3 => args.extend(draw::args("QUEUE 0")),
+        // For so long somebody may hold it.
+        _ if Class::of(&job.keys[0]) == Class::Long => args.extend(draw::args("QUEUE 4000")),
         _ => {
             let ms = rng.choice([1, 20, 100, 500, 1000, 2000]).unwrap_or(1);
             args.extend(draw::args(&format!("QUEUE {ms}")));
         }
     }
-    tagged(&mut args, serial);
+    tagged(rng, &mut args, serial);
     if job.watched {
         args.push("WATCHDOG".to_owned());
     }
@@ -203,7 +208,8 @@ fn holds(rng: &mut Rng, job: &mut Job, rest: bool, serial: &mut u32) -> Option<(
         64..72 => format!("RENEW {} {mode}", job.lease),
         72..80 if !job.watched => {
             *serial += 1;
-            format!("RENEW {} {mode} NOTIFY - t{serial}", job.lease)
+            let wanted = rng.choice(["", " WANTED"]).unwrap_or_default();
+            format!("RENEW {} {mode} NOTIFY - t{serial}{wanted}", job.lease)
         }
         80..90 if job.once => return Some((acquire(rng, job, serial), true)),
         _ => return None,

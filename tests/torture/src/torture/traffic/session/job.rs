@@ -179,7 +179,12 @@ impl Job {
     /// A message about the request under way.
     pub fn told(&mut self, word: &str, rest: &str, rng: &mut Rng) {
         match word {
-            "granted" => self.granted(rest.parse().unwrap_or(0), rng),
+            "granted" => {
+                let token = rest.split(' ').next().unwrap_or_default();
+                self.granted(token.parse().unwrap_or(0), rng);
+            }
+            // Now and then it does something about it.
+            "wanted" if self.state == State::Holds && rng.u32(0..4) == 0 => self.due = now_us(),
             "timeout" | "error" if self.state == State::Waits && self.asking == 0 => {
                 self.ended = true;
                 self.state = State::Over;
