@@ -34,7 +34,7 @@ fn run_each(rules: Rules, run: impl Fn(Steps)) {
     };
     for seed in seeds {
         let config = ProptestConfig {
-            cases: runs(400),
+            cases: runs(300),
             failure_persistence: None,
             max_shrink_iters: 20_000,
             rng_seed: RngSeed::Fixed(seed),
