@@ -57,6 +57,13 @@ function connection(client, address, timeout, events) {
   for (const kind of ['message', 'smessage']) {
     own.on(kind, (/** @type {string} */ channel, /** @type {string} */ message) => deliver.get(channel)?.(message));
   }
+  /** What is said in one turn of the event loop goes out in one write. */
+  const gather = () => {
+    const { stream } = own;
+    if (!stream || stream.writableCorked) return;
+    stream.cork();
+    process.nextTick(() => stream.uncork());
+  };
   return {
     // connect() says no more than that it was closed.
     ready: () => own.connect().catch((/** @type {Error} */ error) => Promise.reject(why ?? error)),
@@ -69,7 +76,10 @@ function connection(client, address, timeout, events) {
       deliver.delete(channel);
       return sharded ? own.sunsubscribe(channel) : own.unsubscribe(channel);
     },
-    call: (words) => own.call(...words.map(String)),
+    call(words) {
+      gather();
+      return own.call(...words.map(String));
+    },
     destroy() {
       own.disconnect();
       own.stream?.destroy(); // disconnect waits for the other side to close too
