@@ -10,7 +10,7 @@ import { now } from './time.js';
 
 /** @import { Demands } from './backend.js' */
 /** @import { Address, Library } from './libraries.js' */
-/** @import { Hold } from './hold.js' */
+/** @import { Held } from './held.js' */
 /** @import { PendingCommand, Work } from './session.js' */
 
 // Between two readings: a slot that moves needs its time, and so does a failover.
@@ -120,11 +120,11 @@ export class ClusterRouter {
     (this.#sessionOf(pending.claim.keys) ?? from).takeOver(from, pending);
   }
 
-  /** A hold that goes on where its slot is. @param {Session} from @param {Hold} hold */
+  /** A hold that goes on where its slot is. @param {Session} from @param {Held} hold */
   async movedHold(from, hold) {
     await this.#again();
     const to = this.#sessionOf(hold.claim.keys);
-    if (to && to !== from && from.holds.has(hold)) hold._moveTo(to);
+    if (to && to !== from && from.holds.has(hold)) hold.moveTo(to);
   }
 
   /** A connection could not be opened, or was lost: somebody else may serve its slots by now. @param {Session} session */
@@ -143,7 +143,7 @@ export class ClusterRouter {
     }
     for (const hold of [...session.holds]) {
       const to = hold.renewed && elsewhere(hold.claim.keys);
-      if (to) hold._moveTo(to);
+      if (to) hold.moveTo(to);
     }
   }
 

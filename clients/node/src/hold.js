@@ -1,94 +1,50 @@
-// What an acquisition became. Members that begin with _ are the session's.
-import { LostError, RefusedError } from './errors.js';
-import { insist } from './insist.js';
+// A lock that the program has. Members that begin with _ are not the program's.
 import { duration, known } from './options.js';
-import { Refusal } from './refusal.js';
 import { checkSignal } from './signals.js';
-import { Alarm, now, suspended } from './time.js';
-import { Wanted } from './wanted.js';
-import * as words from './words.js';
 
-/** @import { Claim, Plan } from './options.js' */
-/** @import { Job } from './locks.js' */
-/** @import { Link } from './link.js' */
-/** @import { Session } from './session.js' */
-
-// What the server says when there is no such hold, and why it was lost then.
-/** @type {Record<string, string | undefined>} */
-const GONE = { NOTHELD: 'expired', WRONGTYPE: 'overwritten' };
+/** @import { Held } from './held.js' */
 
 export class Hold {
-  #count = 1;
-  /** @type {LostError | null} */
-  #lost = null;
+  #held;
+  /** How often it was taken again. */
+  #more = 0;
   /** @type {AbortController | undefined} made when it is asked for: most holds end without */
   #controller;
-  /** @type {Alarm | undefined} for the deadline */
-  #alarm;
-  /** For how long the machine had been suspended when the deadline was set. */
-  #slept = 0;
-  /** @type {Alarm | undefined} */
-  #max;
-  /** @type {Wanted | undefined} made when the program first asks */
-  #wanted;
-  /** @type {number[] | undefined} the leases that renewals under way ask for */
-  #renewals;
-  #session;
-  #job;
-  #tag;
 
-  /**
-   * @param {Session} session @param {Link} link @param {string} tag
-   * @param {Claim} claim @param {number} token @param {Plan} plan
-   * @param {number | undefined} since  when the lease began, at the latest
-   * @param {Job | undefined} job
-   */
-  constructor(session, link, tag, claim, token, plan, since, job) {
-    this.token = token;
-    this.#session = session;
-    /** @type {Link | undefined} on which its loss is notified */
-    this.link = link;
-    /** The connection that took it is gone. */
-    this.outlived = false;
-    this.#tag = tag;
-    this.claim = claim;
-    this.#job = job;
-    /** It is for this client to renew it: the server has no module whose watchdog would. */
-    this.renewed = plan.watchdog && link.plain !== undefined;
-    /** When that is to be done next. */
-    this.due = Infinity;
-    this.#enter(session);
-    if (plan.max) this.#max = new Alarm(now() + plan.max, () => this.#giveBack('max'));
-    if ((this.renewed || !plan.watchdog) && since !== undefined) this.#endsAt(since + claim.lease);
+  /** @param {Held} held */
+  constructor(held) {
+    this.#held = held;
+  }
+
+  get token() {
+    return this.#held.token;
   }
 
   get key() {
-    return this.claim.keys[0];
+    return this.#held.claim.keys[0];
   }
 
   get keys() {
-    return [...this.claim.keys];
+    return [...this.#held.claim.keys];
   }
 
   get owner() {
-    return this.claim.owner;
+    return this.#held.claim.owner;
   }
 
   get lost() {
-    this.#look();
-    return this.#lost;
+    return this.#held.lost;
   }
 
   get signal() {
-    this.#look();
-    this.#controller ??= new AbortController();
-    if (this.#lost) this.#controller.abort(this.#lost);
-    return this.#controller.signal;
+    const controller = (this.#controller ??= new AbortController());
+    this.#held.onlost ??= (lost) => controller.abort(lost);
+    if (this.lost) controller.abort(this.lost);
+    return controller.signal;
   }
 
   get wanted() {
-    const wanted = this.#listen();
-    return this._isHeld && wanted.is(this.claim.lease);
+    return this.#held.wanted;
   }
 
   /** @param {{signal?: AbortSignal}} [options] */
@@ -97,16 +53,7 @@ export class Hold {
     const { signal } = options;
     checkSignal(signal);
     signal?.throwIfAborted();
-    if (!this._isHeld) return false;
-    const wanted = this.#listen();
-    return wanted.is(this.claim.lease) || wanted.wait(signal);
-  }
-
-  /** From now on the server says whether somebody waits. */
-  #listen() {
-    this.#wanted ??= new Wanted();
-    this.#wanted.ask(this);
-    return this.#wanted;
+    return this.#held.untilWanted(signal);
   }
 
   /** What a log shows of it. */
@@ -115,40 +62,20 @@ export class Hold {
   }
 
   again() {
-    this.#check();
-    this.#count += 1;
+    this.#held.check();
+    this.#more += 1;
     return this;
   }
 
-  async renew(lease = this.claim.lease) {
-    const length = duration('lease', lease, 1);
-    this.#check();
-    const sent = now();
-    const session = this.#session;
-    const line = words.renew(this.claim, length);
-    // A shorter lease begins when the server has it, whether or not its reply comes.
-    if (this.#alarm && sent + length < this.#alarm.at) this.#endsAt(sent + length);
-    const renewals = (this.#renewals ??= []);
-    renewals.push(length);
-    try {
-      await insist(session, this.claim, line, sent + session.timeout, () => this.#over());
-    } catch (error) {
-      if (!(error instanceof RefusedError && this._missed(error.code))) throw error;
-    } finally {
-      renewals.splice(renewals.indexOf(length), 1);
-    }
-    this.#check();
-    session.leases.add({ lease: length, watchdog: this.claim.watchdog });
-    session.leases.remove(this.claim);
-    this.claim.lease = length;
-    if (this.renewed || !this.claim.watchdog) this.#endsAt(sent + length);
+  async renew(lease = this.#held.claim.lease) {
+    return this.#held.renew(duration('lease', lease, 1));
   }
 
   release() {
-    this.#look();
-    if (this.#count <= 1) return this._end();
-    this.#count -= 1;
-    return this.#lost ? Promise.reject(this.#lost) : Promise.resolve();
+    const { lost } = this;
+    if (this.#more === 0) return this._end();
+    this.#more -= 1;
+    return lost ? Promise.reject(lost) : Promise.resolve();
   }
 
   /** Node before 20.5 has no such symbol; then this is a property that nobody uses. */
@@ -158,216 +85,7 @@ export class Hold {
 
   /** Ends it, however often it was taken again. Never throws. @returns {Promise<void>} */
   _end() {
-    if (this.#count === 0) return Promise.resolve();
-    this.#count = 0;
-    if (this.#lost) return Promise.reject(this.#lost);
-    return new Promise((resolve, reject) => {
-      this.#session.release(this, (error) => {
-        this.#deaf();
-        const failure = error ?? this.#lost; // which was notified before the reply
-        if (failure) reject(failure);
-        else resolve();
-      });
-      this.#forget();
-    });
-  }
-
-  /** A message with its tag. @param {string} word @param {string} rest */
-  notified(word, rest) {
-    if (word === 'wanted') (this.#wanted ??= new Wanted()).said();
-    if (word !== 'lost') return;
-    const { link } = this;
-    // Another server has it now, and does not know that it is over.
-    if (rest === 'demoted' || rest === 'moved') this.#giveBack(rest);
-    else this.#lose(rest);
-    if (rest === 'demoted') link?.close(new Refusal('READONLY the server was demoted'));
-  }
-
-  /** On a new channel: asks whether the hold is still there, and subscribes to its loss. @param {Link} link */
-  _regain(link) {
-    this.link = link;
-    this.#tag = link.tag(this);
-    this.#subscribe(link);
-  }
-
-  /** @param {Link} link */
-  #subscribe(link) {
-    // Of several keys it watches none that it did not give: this client goes on to renew those.
-    this.#renew(link, this._subscription(link, this.renewed && !this.#isOfMany));
-  }
-
-  /**
-   * The command that has the server notify of it. Its end stays where it is; that of one with watchdog is the
-   * server's, or moves with each renewal.
-   * @param {Link} link @param {boolean} watch
-   */
-  _subscription(link, watch) {
-    const { claim } = this;
-    const asked = this.#renewals?.at(-1); // which this must not undo
-    const left = this.#alarm && Math.min(Math.max(Math.ceil(this.#alarm.at - now()), 1), claim.lease);
-    const lease = claim.watchdog || !left ? (asked ?? claim.lease) : Math.max(left, asked ?? 0);
-    const line = [...words.renew(claim, lease), 'NOTIFY', link.channel, this.#tag];
-    if (watch) line.push('WATCHDOG');
-    if (this.#wanted?.mayAsk(claim, link)) line.push('WANTED');
-    return line;
-  }
-
-  /** Renews it, in the place of a watchdog. */
-  _keepUp() {
-    const { link, claim } = this;
-    this.due = now() + claim.lease / 3;
-    this.#look();
-    if (link && !this.#lost) this.#renew(link, words.renew(claim, claim.lease));
-  }
-
-  /** @param {Link} link @param {(string | number)[]} line */
-  async #renew(link, line) {
-    const sent = now();
-    const slept = suspended();
-    const { lease } = this.claim;
-    try {
-      await link.call(line);
-    } catch (error) {
-      if (error instanceof Refusal && this._missed(error.code)) return;
-      if (link.refusesHints(line, error) && this._isHeld) this.#subscribe(link);
-      else if (this.#session.elsewhere(error)) this.#elsewhere(error);
-      return; // anything else may pass before its deadline
-    }
-    if (!this.renewed || this.#lost || this.#count === 0) return;
-    if (link.plain || this.#isOfMany) this.#endsAt(sent + lease, slept);
-    else this.#watched();
-  }
-
-  /** @param {Refusal} refusal */
-  #elsewhere({ code }) {
-    // Nobody there knows of its watchdog; but a lease that is renewed moves with the slot.
-    if (this.renewed) this.#session.cluster?.movedHold(this.#session, this);
-    else if (code !== 'CLUSTERDOWN') this.#giveBack('moved');
-  }
-
-  /** The server's module renews it from now on. */
-  #watched() {
-    this.renewed = false;
-    this.#alarm?.clear();
-    this.#alarm = undefined;
-    this.#session.renewals.delete(this);
-  }
-
-  /** Its release found that it was lost before, if that is what this code says. @param {string} code */
-  _missed(code) {
-    const reason = this.#gone(code);
-    if (reason) this.#lose(reason);
-    return reason !== undefined;
-  }
-
-  /** @param {string} code what the server says when there is no such hold @returns {string | undefined} why it was lost */
-  #gone(code) {
-    return code === 'NOTHELD' && this.renewed ? 'deleted' : GONE[code];
-  }
-
-  /** The connection is gone. What this client renews goes on, on the next one. */
-  _cut() {
-    this.link = undefined;
-    this.outlived = true;
-    if (this.claim.watchdog && !this.renewed) this.#giveBack('connection');
-  }
-
-  /** Another node of the cluster has its slot. @param {Session} to */
-  _moveTo(to) {
-    this.#leave();
-    this.#enter(to);
-    to.leases.add(this.claim);
-    if (this.renewed) to.renewals.add(this);
-    to.adopt(this);
-  }
-
-  _close() {
-    this.#giveBack('closed');
-  }
-
-  /** Lost to the program, and released if the server holds it still. @param {string} reason */
-  #giveBack(reason) {
-    this.#lose(reason, true);
-    this.#session.callOff(this.claim, false);
-  }
-
-  /** @param {string} reason @param {boolean} [back] it is released too */
-  #lose(reason, back) {
-    if (this.#lost) return;
-    this.#lost = new LostError(this.claim.keys, reason);
-    if (this.#count === 0) return; // its release is on the way, and will see it
-    this.#forget();
-    this.#deaf();
-    // Of several keys one was lost: nobody counts on the others any more, and a job may ask for them.
-    if (this.#isOfMany && !back) this.#session.callOff(this.claim, false);
-    // Its listeners are the program's: they run when all here is done, and are not waited for.
-    queueMicrotask(() => this.#controller?.abort(this.#lost));
-  }
-
-  #forget() {
-    this.#alarm?.clear();
-    this.#max?.clear();
-    this.#wanted?.over();
-    this.#leave();
-    this.#job?._free(this.claim.keys);
-  }
-
-  /** @param {Session} session */
-  #enter(session) {
-    this.#session = session;
-    session.holds.add(this);
-    for (const key of this.claim.keys) session.held.set(key, this);
-    session.keep();
-  }
-
-  #leave() {
-    const session = this.#session;
-    session.holds.delete(this);
-    session.renewals.delete(this);
-    for (const key of this.claim.keys) if (session.held.get(key) === this) session.held.delete(key);
-    session.leases.remove(this.claim);
-    session.keep();
-  }
-
-  #deaf() {
-    this.link?.tags.delete(this.#tag);
-  }
-
-  /** @param {number} deadline @param {number} [slept]  for how long the machine had been suspended when the lease began */
-  #endsAt(deadline, slept = suspended()) {
-    this.#alarm?.clear();
-    this.#alarm = new Alarm(deadline, () => this.#giveBack('lease'));
-    this.#slept = slept;
-    if (!this.renewed) return;
-    this.due = deadline - (this.claim.lease * 2) / 3;
-    this.#session.renewals.add(this);
-  }
-
-  /** The program may have kept the event loop busy beyond the end: then the timer is late. */
-  #look() {
-    const slept = suspended() - this.#slept;
-    for (const [alarm, at] of /** @type {const} */ ([[this.#alarm, now() + slept], [this.#max, now()]])) {
-      if (!this.#lost && this.#count > 0 && alarm && alarm.at <= at) alarm.ring();
-    }
-  }
-
-  get #isOfMany() {
-    return this.claim.keys.length > 1;
-  }
-
-  get _isHeld() {
-    this.#look();
-    return !this.#lost && this.#count > 0;
-  }
-
-  #over() {
-    this.#look();
-    return this.#lost ?? (this.#count === 0 ? new LostError(this.claim.keys, 'released') : null);
-  }
-
-  #check() {
-    const over = this.#over();
-    if (over) throw over;
+    this.#more = 0;
+    return this.#held.release();
   }
 }
-

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import { Demands } from './backend.js';
 import { ConnectionError, HeldByJobError, LostError } from './errors.js';
+import { Hold } from './hold.js';
 import { libraryOf } from './libraries.js';
 import { duration, known, plan } from './options.js';
 import { Request } from './request.js';
@@ -10,12 +11,14 @@ import { routerOf } from './router.js';
 import { FARTHEST } from './time.js';
 
 /** @import { AcquireOptions } from '../index.d.ts' */
-/** @import { Hold } from './hold.js' */
+/** @import { Held } from './held.js' */
 /** @import { Plan } from './options.js' */
 /** @import { Session } from './session.js' */
 
 const HOST = hostname();
 const freshOwner = () => `${HOST}:${process.pid}:${uuid()}`;
+/** @param {Held} held */
+const holdOf = (held) => new Hold(held);
 
 /** @typedef {(signal: AbortSignal, hold: Hold) => unknown} Body */
 
@@ -121,7 +124,7 @@ export class Locks extends Acquirer {
       const owner = job?.owner ?? freshOwner();
       const session = this.#router.sessionOf(asked.keys);
       if (session instanceof Promise) return this.#acquireAt(session, asked, owner, job);
-      return new Request(session, asked, owner, job).run();
+      return new Request(session, asked, owner, job).run(holdOf);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -136,7 +139,7 @@ export class Locks extends Acquirer {
       job?._free(plan.keys);
       throw error;
     }
-    return new Request(there, plan, owner, job).run();
+    return new Request(there, plan, owner, job).run(holdOf);
   }
 
   close() {

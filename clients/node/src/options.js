@@ -3,7 +3,9 @@ import { checkSignal } from './signals.js';
 
 /**
  * @typedef {'plain' | 'read' | 'write' | 'permits'} Mode
- * @typedef {{keys: string[], owner: string, lease: number, watchdog: boolean, mode: Mode, limit: number, permits: number}} Claim
+ * @typedef {{lease: number, watchdog: boolean, max: number | undefined}} Lasting
+ * @typedef {{mode: Mode, limit: number, permits: number, acks: number, acksTimeout: number}} Manner
+ * @typedef {{keys: string[], owner: string} & Lasting & Manner} Claim
  * @typedef {import('../index.d.ts').AcquireOptions} Options
  * @typedef {ReturnType<typeof plan>} Plan
  */

@@ -1,22 +1,22 @@
 // What the module's watchdog does, on a server without it: one timer renews the holds of a session.
 import { now } from './time.js';
 
-/** @import { Hold } from './hold.js' */
+/** @import { Held } from './held.js' */
 
 export class Renewals {
-  /** @type {Set<Hold>} */
+  /** @type {Set<Held>} */
   #holds = new Set();
   #at = Infinity;
   /** @type {NodeJS.Timeout | undefined} */
   #timer;
 
-  /** @param {Hold} hold */
+  /** @param {Held} hold */
   add(hold) {
     this.#holds.add(hold);
     this.wind(hold.due);
   }
 
-  /** @param {Hold} hold */
+  /** @param {Held} hold */
   delete(hold) {
     this.#holds.delete(hold);
   }
@@ -36,7 +36,7 @@ export class Renewals {
     let next = Infinity;
     for (const hold of this.#holds) {
       // What is due soon goes along.
-      if (hold.due - hold.claim.lease / 30 <= time) hold._keepUp();
+      if (hold.due - hold.claim.lease / 30 <= time) hold.keepUp();
       next = Math.min(next, hold.due);
     }
     this.wind(next);

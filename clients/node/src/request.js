@@ -1,9 +1,10 @@
 // One acquisition under way: asked for on each connection anew, until it is a hold or over.
 import { LostError, NotAcquiredError, fromServer } from './errors.js';
-import { Hold } from './hold.js';
+import { Held } from './held.js';
 import { Closed, Refusal } from './refusal.js';
 import { heed } from './signals.js';
 import { ANSWER, Alarm, now } from './time.js';
+import { Wanted } from './wanted.js';
 import * as words from './words.js';
 
 /** @import { Claim, Plan } from './options.js' */
@@ -32,23 +33,24 @@ export class Request {
   over = false;
   /** @type {string | undefined} a loss that was notified before the reply was read */
   lostBefore = undefined;
-  /** Somebody waits for it already. */
-  wanted = false;
+  /** @type {Wanted | undefined} whether somebody waits for it, once it was said */
+  wanted = undefined;
 
   /** @param {Session} session @param {Plan} plan @param {string} owner @param {Job | undefined} job */
   constructor(session, plan, owner, job) {
-    const { keys, mode, limit, permits, lease, watchdog } = plan;
+    const { keys, lease, watchdog, max, mode, limit, permits, acks, acksTimeout } = plan;
     /** @type {Claim} */
-    this.claim = { keys, owner, lease, watchdog, mode, limit, permits };
+    this.claim = { keys, owner, lease, watchdog, max, mode, limit, permits, acks, acksTimeout };
     this.session = session;
     this.plan = plan;
     this.job = job;
   }
 
-  /** @returns {Promise<Hold>} */
-  run() {
+  /** @template T @param {(held: Held) => T} as  what the program has of it @returns {Promise<T>} */
+  run(as) {
     return new Promise((resolve, reject) => {
-      this.resolve = resolve;
+      this.as = as;
+      this.resolve = /** @type {(it: unknown) => void} */ (resolve);
       this.reject = reject;
       const { plan, session } = this;
       session.leases.add(plan);
@@ -87,7 +89,7 @@ export class Request {
     this.queued = this.granted = false;
     if (this.job && link.plain && !this.asked) this.claim.owner = this.job._freshOwner();
     this.lostBefore = undefined;
-    this.wanted = false;
+    this.wanted = undefined;
     this.asked = now();
     const tag = (this.tag = link.tag(this));
     link.call(this.#words(link, tag)).then(
@@ -129,16 +131,21 @@ export class Request {
     if (this.over) return;
     if (word === 'granted') {
       const [token, also] = rest.split(' ', 2);
-      this.wanted ||= also === 'wanted';
+      if (also === 'wanted') this.#isWanted();
       return this.granted || this.#granted(Number(token), since);
     }
-    if (word === 'wanted') this.wanted = true;
+    if (word === 'wanted') this.#isWanted();
     if (word === 'timeout') return this.#fail(this.#notAcquired());
     if (word === 'lost') return this.#lost(rest);
     if (word !== 'error') return;
     const refusal = new Refusal(rest);
     if (refusal.noMaster) this.link?.close(refusal);
     else this.#failed(refusal);
+  }
+
+  #isWanted() {
+    this.wanted ??= new Wanted();
+    this.wanted.said();
   }
 
   /** @param {Refusal} refusal */
@@ -176,7 +183,7 @@ export class Request {
     const { keys } = this.claim;
     for (const key of keys) {
       const own = this.session.held.get(key);
-      if (own) return new NotAcquiredError(keys, { key, owner: own.owner });
+      if (own) return new NotAcquiredError(keys, { key, owner: own.claim.owner });
     }
     return new NotAcquiredError(keys);
   }
@@ -197,7 +204,7 @@ export class Request {
     if (this.lostBefore !== undefined) return this.#lost(this.lostBefore);
     const { acks, watchdog } = this.plan;
     if (acks || (!watchdog && since === undefined)) this.#prove(token, since);
-    else this.#give(this.link, token, since);
+    else this.#give(token, since);
   }
 
   /** Only then it is the program's. @param {number} token @param {number | undefined} since */
@@ -215,17 +222,16 @@ export class Request {
       this.session.callOff(this.claim, false);
       return this.#fail(/** @type {Error} */ (error));
     }
-    if (!this.over && this.link === link) this.#give(link, token, since);
+    if (!this.over && this.link === link) this.#give(token, since);
   }
 
-  /** @param {Link | undefined} link @param {number} token @param {number | undefined} since */
-  #give(link, token, since) {
-    if (!link) return;
+  /** @param {number} token @param {number | undefined} since */
+  #give(token, since) {
+    if (!this.link) return;
     this.#end();
-    const hold = new Hold(this.session, link, this.tag, this.claim, token, this.plan, since, this.job);
-    link.tags.set(this.tag, hold);
-    if (this.wanted) hold.notified('wanted', '');
-    this.resolve?.(hold);
+    const held = new Held(this, token, since);
+    this.link.tags.set(this.tag, held);
+    this.resolve?.(this.as?.(held));
   }
 
   /** How old the lease is nobody knows after a wait: it begins anew. @returns {Promise<number>} */

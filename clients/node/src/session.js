@@ -13,7 +13,7 @@ import * as words from './words.js';
 /** @import { Demands } from './backend.js' */
 /** @import { Address, Library } from './libraries.js' */
 /** @import { Claim } from './options.js' */
-/** @import { Hold } from './hold.js' */
+/** @import { Held } from './held.js' */
 /** @import { ClusterRouter } from './cluster.js' */
 
 const FIRST_BACKOFF = 50;
@@ -44,9 +44,9 @@ export class Session {
   renewals = new Renewals();
   /** @type {Set<Work>} */
   work = new Set();
-  /** @type {Set<Hold>} */
+  /** @type {Set<Held>} */
   holds = new Set();
-  /** @type {Map<string, Hold>} by key: the last of them */
+  /** @type {Map<string, Held>} by key: the last of them */
   held = new Map();
   /** @type {Set<PendingCommand>} */
   pendingCommands = new Set();
@@ -136,7 +136,7 @@ export class Session {
     this.link = link;
     this.why = undefined;
     for (const pending of this.pendingCommands) if (!pending.sent) this.#sendPending(pending);
-    for (const hold of [...this.holds]) hold._regain(link);
+    for (const hold of [...this.holds]) hold.regain(link);
     for (const work of [...this.work]) work.ask();
     this.keep();
   }
@@ -167,7 +167,7 @@ export class Session {
     this.link = undefined;
     this.why = link.why;
     for (const pending of this.pendingCommands) pending.sent = false;
-    for (const hold of [...this.holds]) hold._cut();
+    for (const hold of [...this.holds]) hold.cut();
     for (const work of [...this.work]) work.cut();
     this.#again();
   }
@@ -210,7 +210,7 @@ export class Session {
     else this.#wake();
   }
 
-  /** Ends a hold. @param {Hold} hold @param {(error?: Error) => void} done  may be called again */
+  /** Ends a hold. @param {Held} hold @param {(error?: Error) => void} done  may be called again */
   release(hold, done) {
     const { claim } = hold;
     const { link } = this;
@@ -230,7 +230,7 @@ export class Session {
         late.clear();
         this.#settled(pending);
         // Without the module there is no message of a loss.
-        if (link.plain && claim.keys.length > Math.max(Number(reply), 1)) hold._missed('NOTHELD');
+        if (link.plain && claim.keys.length > Math.max(Number(reply), 1)) hold.missed('NOTHELD');
         done();
       },
       (error) => {
@@ -240,10 +240,10 @@ export class Session {
     );
   }
 
-  /** Its release has ended with this error; which of it is for the program. @param {PendingCommand} pending @param {Error} error @param {Link} link @param {Hold} hold */
+  /** Its release has ended with this error; which of it is for the program. @param {PendingCommand} pending @param {Error} error @param {Link} link @param {Held} hold */
   #unsettled(pending, error, link, hold) {
     if (error instanceof Closed) return undefined; // on the next connection, then
-    if (link.plain && error instanceof Refusal && hold._missed(error.code)) this.#settled(pending);
+    if (link.plain && error instanceof Refusal && hold.missed(error.code)) this.#settled(pending);
     else if (this.elsewhere(error)) this.cluster?.movedPending(this, pending);
     else {
       this.#refused(pending);
@@ -354,9 +354,9 @@ export class Session {
     }
   }
 
-  /** A hold that goes on at this node of the cluster. @param {Hold} hold */
+  /** A hold that goes on at this node of the cluster. @param {Held} hold */
   adopt(hold) {
-    if (this.link) hold._regain(this.link);
+    if (this.link) hold.regain(this.link);
     else this.#wake();
   }
 
@@ -370,7 +370,7 @@ export class Session {
   async close() {
     this.closed = true;
     for (const work of [...this.work]) work.giveUp(new ConnectionError('these locks are closed'));
-    for (const hold of [...this.holds]) hold._close();
+    for (const hold of [...this.holds]) hold.close();
     await this.#allSettled();
     clearTimeout(this.retry);
     this.retry = undefined;

@@ -4,7 +4,7 @@ import { heed } from './signals.js';
 import { Alarm, now } from './time.js';
 
 /** @import { Claim } from './options.js' */
-/** @import { Hold } from './hold.js' */
+/** @import { Held } from './held.js' */
 /** @import { Link } from './link.js' */
 
 // Until a server is asked again that could not do what it was asked.
@@ -18,13 +18,13 @@ export class Wanted {
   /** @type {Link | undefined} the connection on which it was asked to */
   #asked;
 
-  /** Has the server asked, once on each connection. @param {Hold} hold */
+  /** Has the server asked, once on each connection. @param {Held} hold */
   ask(hold) {
     const { link, claim } = hold;
-    if (!link || this.#asked === link || !hold._isHeld || !this.mayAsk(claim, link)) return;
-    const line = hold._subscription(link, claim.watchdog);
+    if (!link || this.#asked === link || !hold.isHeld || !this.mayAsk(claim, link)) return;
+    const line = hold.subscription(link, claim.watchdog);
     link.call(line).catch((error) => {
-      if (!(error instanceof Refusal) || hold._missed(error.code) || link.refusesHints(line, error)) return;
+      if (!(error instanceof Refusal) || hold.missed(error.code) || link.refusesHints(line, error)) return;
       new Alarm(now() + LATER, () => {
         if (this.#asked === link) this.#asked = undefined;
         this.ask(hold);
