@@ -28,6 +28,16 @@ export interface AcquireOptions {
   signal?: AbortSignal;
 }
 
+/** How to give way. All times are in ms. */
+export interface GiveWayOptions {
+  /** How long to wait for the lock again; absent or `Infinity`: for ever. */
+  wait?: number;
+  /** A hold that is younger does not give way (20). */
+  least?: number;
+  /** Ends the wait: `giveWay()` rejects with the signal's reason, and the hold is over. */
+  signal?: AbortSignal;
+}
+
 /**
  * Why a hold was lost. `expired`, `forced`, `deleted`, `evicted`, `flushed`, `overwritten`,
  * `demoted`, `moved`, `rebound`, `released` and `silent` (see `patience` of `Locks`) are the server's words (without
@@ -63,6 +73,16 @@ export interface Hold extends AsyncDisposable {
    * @throws the signal's reason
    */
   untilWanted(options?: { signal?: AbortSignal }): Promise<boolean>;
+  /**
+   * For a long job, between two pieces of its work: if it is `wanted` and older than `least`, it is released, and
+   * acquired again behind whoever waits. Then this same hold has a new `token` and a whole lease; `max` is counted anew.
+   * If that fails it is over: `lost` (`released`), and its release, or the end of `using()`, throws nothing more.
+   * @returns true when it has given way and holds again; false at once if there was no need to
+   * @throws LostError if it was lost before, or somebody releases it meanwhile
+   * @throws NotAcquiredError, DeadlockError, RefusedError, ConnectionError, the signal's reason
+   * @throws RlockError, before anything is done: for several keys, and while there is an `again()`
+   */
+  giveWay(options?: GiveWayOptions): Promise<boolean>;
   /**
    * Renews it, for `lease` ms from now on (as before).
    * @throws LostError, ConnectionError, RefusedError

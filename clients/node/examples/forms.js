@@ -52,6 +52,14 @@ await locks.using('index', async (signal, hold) => {
   }
 });
 
+// One that does not want to stop gives way, and goes on when it is its turn again.
+await locks.using('index', async (signal, hold) => {
+  for (const page of pages) {
+    await write(page, { signal, token: hold.token });
+    await hold.giveWay(); // at once, unless somebody waits
+  }
+});
+
 // A plain lease: nothing renews it, and it outlives the connection.
 const plain = await locks.acquire('cron', { watchdog: false, lease: 60_000 });
 await plain.release();

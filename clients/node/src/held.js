@@ -47,6 +47,7 @@ export class Held {
     this.#tag = tag;
     this.claim = claim;
     this.job = job;
+    this.granted = now();
     this.#wanted = wanted;
     /** It is for this client to renew it: the server has no module whose watchdog would. */
     this.renewed = claim.watchdog && link?.plain !== undefined;
@@ -123,10 +124,18 @@ export class Held {
     this.#forget();
   }
 
+  /** It was let go in vain: it comes back as no other one. */
+  forgo() {
+    const lost = (this.#lost ??= new LostError(this.claim.keys, 'released'));
+    queueMicrotask(() => this.onlost?.(lost));
+  }
+
   /** A message with its tag. @param {string} word @param {string} rest */
   notified(word, rest) {
     if (word === 'wanted') (this.#wanted ??= new Wanted()).said();
     if (word !== 'lost') return;
+    // Its job asks anew, behind its release, which the server has not taken: it was not lost before that.
+    if (this.over && rest === 'rebound') return;
     const { link } = this;
     // Another server has it now, and does not know that it is over.
     if (rest === 'demoted' || rest === 'moved') this.#giveBack(rest);

@@ -1,11 +1,17 @@
 // A lock that the program has. Members that begin with _ are not the program's.
-import { duration, known } from './options.js';
+import { LostError, RlockError } from './errors.js';
+import { duration, known, wayPlan } from './options.js';
 import { checkSignal } from './signals.js';
+import { now } from './time.js';
+import { Way } from './way.js';
 
 /** @import { Held } from './held.js' */
 
+/** Once it has given way it is what came of that. */
 export class Hold {
   #held;
+  /** @type {Way | undefined} while it gives way */
+  #way;
   /** How often it was taken again. */
   #more = 0;
   /** @type {AbortController | undefined} made when it is asked for: most holds end without */
@@ -71,6 +77,39 @@ export class Hold {
     return this.#held.renew(duration('lease', lease, 1));
   }
 
+  /** @param {import('../index.d.ts').GiveWayOptions} [options] */
+  async giveWay(options) {
+    const { wait, least, signal } = wayPlan(options);
+    signal?.throwIfAborted();
+    const before = this.#held;
+    before.check();
+    this.#checkWay();
+    if (!before.wanted || now() < before.granted + least) return false;
+    this.#way = new Way(before, wait, signal);
+    try {
+      await this.#way.run((held) => this.#become(held));
+    } catch (error) {
+      this.#way = undefined;
+      throw error;
+    }
+    return true;
+  }
+
+  /** Whether it can give way, whoever waits. */
+  #checkWay() {
+    const { key } = this;
+    if (this.#held.isOfMany) throw new RlockError(`${key}, ...: a hold of several keys cannot give way`);
+    if (this.#more) throw new RlockError(`${key} is held by again() too: release that first, for all of them would give way`);
+  }
+
+  /** Whoever listens learns of the loss of this one. @param {Held} held */
+  #become(held) {
+    held.onlost = this.#held.onlost;
+    this.#held = held;
+    this.#way = undefined;
+    if (this.lost) this.#controller?.abort(this.lost);
+  }
+
   release() {
     const { lost } = this;
     if (this.#more === 0) return this._end();
@@ -86,6 +125,7 @@ export class Hold {
   /** Ends it, however often it was taken again. Never throws. @returns {Promise<void>} */
   _end() {
     this.#more = 0;
+    this.#way?.giveUp(new LostError(this.keys, 'released'));
     return this.#held.release();
   }
 }

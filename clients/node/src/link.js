@@ -108,7 +108,7 @@ export class Link {
    * @param {(string | number)[]} line @param {unknown} error
    */
   refusesHints(line, error) {
-    const refuses = error instanceof Refusal && (error.code === 'NOPERM' || /^ERR syntax error/i.test(error.message));
+    const refuses = error instanceof Refusal && (error.code === 'NOPERM' || error.isSyntax);
     if (!refuses || line.at(-1) !== 'WANTED') return false;
     this.hints = false;
     return true;

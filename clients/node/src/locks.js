@@ -1,12 +1,11 @@
 // What a program makes once. It owns the session.
-import { hostname } from 'node:os';
 import { Demands } from './backend.js';
 import { ConnectionError, HeldByJobError, LostError } from './errors.js';
 import { Hold } from './hold.js';
 import { libraryOf } from './libraries.js';
 import { duration, known, plan } from './options.js';
+import { freshOwner } from './owner.js';
 import { Request } from './request.js';
-import { uuid } from './random.js';
 import { routerOf } from './router.js';
 import { FARTHEST } from './time.js';
 
@@ -15,8 +14,6 @@ import { FARTHEST } from './time.js';
 /** @import { Plan } from './options.js' */
 /** @import { Session } from './session.js' */
 
-const HOST = hostname();
-const freshOwner = () => `${HOST}:${process.pid}:${uuid()}`;
 /** @param {Held} held */
 const holdOf = (held) => new Hold(held);
 

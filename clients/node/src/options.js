@@ -34,6 +34,9 @@ export function duration(name, value, least) {
   return Math.max(Math.ceil(value), least);
 }
 
+/** One that may be for ever. @param {string} name @param {unknown} value */
+const endless = (name, value) => (value === Infinity ? value : duration(name, value, 0));
+
 /** @param {string} name @param {unknown} value @param {number} most */
 function count(name, value, most) {
   if (typeof value !== 'number') throw new TypeError(`${name} must be a number`);
@@ -96,11 +99,19 @@ export function plan(given, options = {}) {
     lease: duration('lease', lease, 1),
     // A request without a wait tries once.
     waits: wait !== undefined && wait !== 0,
-    wait: wait === Infinity ? wait : duration('wait', wait ?? 0, 0),
+    wait: endless('wait', wait ?? 0),
     watchdog,
     max: max === undefined ? undefined : duration('max', max, 1),
     acks: acks === undefined ? 0 : count('acks', acks, MOST),
     acksTimeout: duration('acksTimeout', acksTimeout, 1),
     signal,
   };
+}
+
+/** How a hold gives way. @param {import('../index.d.ts').GiveWayOptions} options */
+export function wayPlan(options = {}) {
+  known(options, ['wait', 'least', 'signal']);
+  const { wait = Infinity, least = 20, signal } = options;
+  checkSignal(signal);
+  return { wait: endless('wait', wait), least: endless('least', least), signal };
 }

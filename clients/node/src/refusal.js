@@ -15,6 +15,11 @@ export class Refusal extends Error {
     this.final = final ?? FINAL.includes(this.code);
   }
 
+  /** Whether it does not know a word, for it is older. */
+  get isSyntax() {
+    return /^ERR syntax error/i.test(this.message);
+  }
+
   /** Whether another server is, or will be, the one to ask. */
   get noMaster() {
     return ['READONLY', 'MASTERDOWN', 'LOADING', 'UNBLOCKED'].includes(this.code);

@@ -33,7 +33,9 @@ export class Request {
   over = false;
   /** @type {string | undefined} a loss that was notified before the reply was read */
   lostBefore = undefined;
-  /** @type {Wanted | undefined} whether somebody waits for it, once it was said */
+  /** Its grant is to say whether somebody waits for it. */
+  asks = false;
+  /** @type {Wanted | undefined} that, once it was asked or said */
   wanted = undefined;
 
   /** @param {Session} session @param {Plan} plan @param {string} owner @param {Job | undefined} job */
@@ -89,12 +91,13 @@ export class Request {
     this.queued = this.granted = false;
     if (this.job && link.plain && !this.asked) this.claim.owner = this.job._freshOwner();
     this.lostBefore = undefined;
-    this.wanted = undefined;
+    this.wanted = this.asks ? new Wanted() : undefined;
     this.asked = now();
     const tag = (this.tag = link.tag(this));
-    link.call(this.#words(link, tag)).then(
+    const line = this.#words(link, tag);
+    link.call(line).then(
       (reply) => this.tag === tag && this.#replied(reply),
-      (error) => this.tag === tag && this.#refused(error),
+      (error) => this.tag === tag && this.#refused(line, error),
     );
   }
 
@@ -107,6 +110,7 @@ export class Request {
     const rest = plan.waits ? ['QUEUE', this.until === Infinity ? 0 : left] : [];
     rest.push('NOTIFY', link.channel, tag, 'ONCE');
     if (plan.watchdog) rest.push('WATCHDOG');
+    if (this.asks && this.wanted?.mayAsk(this.claim, link)) rest.push('WANTED');
     return words.acquire(this.claim, rest);
   }
 
@@ -120,10 +124,15 @@ export class Request {
     else this.link?.close(new Error('a reply belongs to another command'));
   }
 
-  /** @param {Error} error */
-  #refused(error) {
+  /** @param {(string | number)[]} line @param {Error} error */
+  #refused(line, error) {
     if (error instanceof Closed || this.over) return; // asked for again on the next connection
-    this.#failed(/** @type {Refusal} */ (error));
+    const refusal = /** @type {Refusal} */ (error);
+    if (refusal.isSyntax && this.link?.refusesHints(line, refusal)) {
+      this.#unasked();
+      return this.ask();
+    }
+    this.#failed(refusal);
   }
 
   /** A message with its tag. @param {string} word @param {string} rest @param {number} [since] */
@@ -158,13 +167,13 @@ export class Request {
       if (this.tag === tag && !this.over) this.#fail(fromServer(refusal.message));
       return;
     }
-    this.link?.tags.delete(this.tag);
     this.#unasked();
     if (notYet) new Alarm(now() + NOT_YET, () => this.tag || this.ask());
   }
 
   /** It is neither asked for nor granted, on no connection. */
   #unasked() {
+    this.link?.tags.delete(this.tag);
     this.link = undefined;
     this.tag = '';
     this.queued = this.granted = false;

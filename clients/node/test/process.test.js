@@ -41,7 +41,8 @@ test('the examples run', async (t) => {
   assert.match(first.out, /nobody else does this now; token \d+\nreport: written\n$/);
   assert.equal(first.code, 0);
   const forms = await node(server, ['examples/forms.js']);
-  assert.equal(forms.out, 'reading\nwriting\ntwo of four\nboth\norders and stock\nno more patience\nwritten: one\nwritten: two\nwritten: three\n');
+  const written = 'written: one\nwritten: two\nwritten: three\n'; // by a job that stops when somebody waits, and by one that gives way
+  assert.equal(forms.out, `reading\nwriting\ntwo of four\nboth\norders and stock\nno more patience\n${written}${written}`);
   assert.equal(forms.code, 0);
 });
 

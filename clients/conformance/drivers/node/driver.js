@@ -12,7 +12,7 @@ const library = process.argv[2];
 const client = library === 'redis' ? 'node' : 'node-ioredis';
 const NEEDS = [
   'read_write', 'permits', 'many', 'job', 'again', 'acks', 'max', 'scope', 'cluster', 'notified', 'callback',
-  'surrogates', 'tight', 'backend', 'patience', 'wanted',
+  'surrogates', 'tight', 'backend', 'patience', 'wanted', 'give_way',
 ];
 
 // How often a server is asked whether it has the module by now is no option of the package.
@@ -108,6 +108,11 @@ const DO = {
     clearTimeout(timer);
     if (wanted instanceof Error && !(wanted instanceof Cancelled)) throw wanted;
     return { wanted: wanted === true };
+  },
+  async give_way({ wait, least, ...words }) {
+    const hold = holdOf(words);
+    const gave = await hold.giveWay({ wait, least });
+    return { gave, token: hold.token, owner: hold.owner };
   },
   async scope(words) {
     let stopped = false;

@@ -7,12 +7,17 @@ export class Proxy {
     const proxy = new Proxy();
     proxy.sockets = new Set();
     proxy.to = port;
-    proxy.said = '';
+    proxy.pieces = []; // of what was said, as they came
     proxy.listener = createServer((client) => proxy.#serve(client));
     await new Promise((done) => proxy.listener.listen(0, '127.0.0.1', done));
     proxy.port = proxy.listener.address().port;
     t.after(() => proxy.end());
     return proxy;
+  }
+
+  /** All of it. */
+  get said() {
+    return this.pieces.join('');
   }
 
   /** The next request with this word is carried out; its reply is lost and the connection closed. */
@@ -66,7 +71,7 @@ export class Proxy {
       });
     }
     client.on('data', (data) => {
-      this.said += data.toString('latin1');
+      this.pieces.push(data.toString('latin1'));
       if (this.word && data.includes(this.word)) {
         losing = this.then;
         this.word = undefined;

@@ -15,6 +15,8 @@ export async function program(): Promise<number> {
   try {
     await using hold = await locks.job().acquire(['a', 'b'], { watchdog: false, lease: 500 });
     await hold.renew();
+    const gave: boolean = await hold.giveWay({ wait: 60_000, least: 100, signal: new AbortController().signal });
+    if (gave) await hold.giveWay();
   } catch (error) {
     if (error instanceof LostError && (error.reason === 'forced' || error.reason === 'silent')) return text.length;
     if (error instanceof NotAcquiredError) return error.keys.length;

@@ -1,0 +1,474 @@
+// A hold gives way to whoever waits, and is a hold again.
+import assert from 'node:assert/strict';
+import { RlockError } from 'rlock-client';
+import { Cluster } from './tools/cluster.js';
+import { forEach } from './tools/libraries.js';
+import { Proxy } from './tools/proxy.js';
+import { Server } from './tools/server.js';
+import { failure, lost, until } from './tools/until.js';
+
+const AT_ONCE = { least: 0 };
+
+/** Whoever waits for `jobs`, behind so many. */
+async function waiter(server, locks, how = {}, many = 1) {
+  const wait = locks.acquire('jobs', { wait: Infinity, ...how });
+  wait.catch(() => {});
+  await server.waiting('jobs', many);
+  return { wait };
+}
+
+const isWanted = (hold) => until(() => hold.wanted, 'it is wanted', 60_000);
+
+/** What was said through the proxy of locks, from a number of pieces on. */
+const said = (proxy, from = 0) => [...proxy.pieces.slice(from).join('').matchAll(/RLOCK\.(?!HEARTBEAT)\w+/g)].map(String);
+
+const holders = async (server, key = 'jobs') => (await server.info(key)).holders;
+const tokenAt = async (server, key) => (await holders(server, key))[0].token;
+
+/** It gives way to this waiter, who has the lock then, and it waits behind. */
+async function begin(server, hold, { wait }, options = {}) {
+  await isWanted(hold);
+  const gives = hold.giveWay({ ...AT_ONCE, ...options });
+  gives.catch(() => {});
+  const between = await wait;
+  await server.waiting('jobs', 1);
+  return { gives, between };
+}
+
+/** It has failed: the hold is over, and nothing of it is left. */
+async function isOver(server, hold, between, reason = 'released') {
+  await server.waiting('jobs', 0);
+  assert.equal(hold.lost?.reason, reason);
+  assert.equal(hold.signal.aborted, true);
+  assert.equal(hold.signal.reason, hold.lost);
+  assert.equal(hold.wanted, false);
+  for (const use of [hold.renew(), hold.giveWay(), hold.giveWay(AT_ONCE)]) assert.equal(await failure(use), hold.lost);
+  assert.throws(() => hold.again(), hold.lost);
+  await hold.release();
+  if (!between) return;
+  assert.deepEqual((await holders(server)).map(({ token }) => token), [between.token]);
+  assert.equal(between.lost, null);
+  await between.release();
+  await server.free('jobs');
+}
+
+const HOW = {
+  'with the watchdog': {}, 'without it': { watchdog: false, lease: 60_000 }, reading: { mode: 'read' }, writing: { mode: 'write' },
+  'with permits': { limit: 4, permits: 2 },
+};
+
+forEach('who waits is served in between, by one write', async (t, open) => {
+  const server = await Server.start(t);
+  const proxy = await Proxy.start(t, server.port);
+  const [locks, others] = [open(proxy.port), open(server.port)];
+  for (const how of Object.values(HOW)) {
+    const other = how.limit ? { limit: 4, permits: 4 } : { mode: how.mode && 'write' };
+    const hold = await locks.acquire('jobs', how);
+    const { token } = hold;
+    const before = proxy.pieces.length;
+    const { gives, between } = await begin(server, hold, await waiter(server, others, other));
+    assert(between.token > token);
+    assert.equal(hold.lost, null);
+    assert.equal(hold.wanted, false);
+    for (const use of [hold.renew(), hold.giveWay(AT_ONCE)]) assert.equal((await failure(use)).reason, 'released');
+    const both = proxy.pieces.slice(before).filter((piece) => /RLOCK\.(RELEASE|ACQUIRE)/.test(piece));
+    assert.match(both.join('and another write'), /^[^]*RLOCK\.RELEASE[^]*IFTOKEN[^]*RLOCK\.ACQUIRE[^]*QUEUE[^]*WANTED\r\n$/);
+    assert.equal(both.length, 1);
+    await between.release();
+    assert.equal(await gives, true);
+    assert(hold.token > between.token);
+    assert.equal(hold.lost, null);
+    const [here] = await holders(server);
+    assert.deepEqual([here.token, here.owner], [hold.token, hold.owner]);
+    await hold.renew();
+    await hold.release();
+    await server.free('jobs');
+  }
+});
+
+forEach('nobody waits, or it is too young', async (t, open) => {
+  const server = await Server.start(t);
+  const proxy = await Proxy.start(t, server.port);
+  const [locks, others] = [open(proxy.port), open(server.port)];
+  const hold = await locks.acquire('jobs');
+  const { token } = hold;
+  const before = proxy.pieces.length;
+  for (let n = 0; n < 20; n++) assert.equal(await hold.giveWay(AT_ONCE), false);
+  const { wait } = await waiter(server, others);
+  await isWanted(hold);
+  for (const least of [60_000, Infinity]) assert.equal(await hold.giveWay({ least }), false);
+  await hold.renew(); // behind whatever else it may have said
+  assert.deepEqual(said(proxy, before), ['RLOCK.RENEW', 'RLOCK.RENEW']);
+  assert.equal(await tokenAt(server), token);
+  const gave = until(() => hold.giveWay({ least: 500 }), 'it is old enough', 60_000);
+  await (await wait).release();
+  assert.equal(await gave, true);
+  await waiter(server, others);
+  await isWanted(hold);
+  assert.equal(await hold.giveWay({ least: 60_000 }), false); // counted from the last grant
+  await hold.release();
+});
+
+forEach('in the order of the queue', async (t, open) => {
+  const server = await Server.start(t);
+  const [locks, others] = [open(server.port), open(server.port)];
+  const hold = await locks.acquire('jobs');
+  const tokens = [];
+  const turns = [];
+  for (let n = 1; n < 4; n++) {
+    turns.push(others.using('jobs', { wait: Infinity }, (signal, { token }) => void tokens.push(token)));
+    await server.waiting('jobs', n);
+  }
+  await isWanted(hold);
+  assert.equal(await hold.giveWay(AT_ONCE), true);
+  assert.equal(tokens.length, 3);
+  assert(hold.token > Math.max(...tokens));
+  assert.equal(await hold.giveWay(AT_ONCE), false);
+  await Promise.all([...turns, hold.release()]);
+});
+
+forEach('it is wanted again by whoever waits behind it, and nothing more is asked', async (t, open) => {
+  const server = await Server.start(t);
+  const proxy = await Proxy.start(t, server.port);
+  const [locks, others] = [open(proxy.port), open(server.port)];
+  const hold = await locks.acquire('jobs');
+  const first = await begin(server, hold, await waiter(server, others));
+  const second = await waiter(server, others, {}, 2);
+  const from = proxy.pieces.length;
+  await first.between.release();
+  assert.equal(await first.gives, true);
+  assert.equal(await hold.untilWanted(), true);
+  assert.deepEqual(said(proxy, from), []);
+  const { gives, between } = await begin(server, hold, second);
+  await between.release();
+  assert.equal(await gives, true);
+  assert.equal(hold.wanted, false); // what was said before is not counted
+  await hold.release();
+});
+
+forEach('its lease is that of now, and max is counted anew', async (t, open) => {
+  const server = await Server.start(t);
+  const [locks, others] = [open(server.port), open(server.port)];
+  const long = await locks.acquire('jobs', { watchdog: false, lease: 20_000 });
+  await long.renew(600_000);
+  const one = await begin(server, long, await waiter(server, others));
+  await one.between.release();
+  assert.equal(await one.gives, true);
+  assert((await server.say('PTTL', 'jobs')) > 100_000);
+  await long.release();
+  const hold = await locks.acquire('jobs', { max: 4000 });
+  const two = await begin(server, hold, await waiter(server, others));
+  await new Promise((done) => setTimeout(done, 4500)); // so that the first time is over
+  await two.between.release();
+  assert.equal(await two.gives, true);
+  assert.equal(hold.lost, null);
+  assert.equal(await lost(hold), 'max');
+});
+
+forEach('who wants to know of its loss learns of that of the new one', async (t, open) => {
+  const server = await Server.start(t);
+  const [locks, others] = [open(server.port), open(server.port)];
+  const hold = await locks.acquire('jobs');
+  const seen = [];
+  const { signal } = hold;
+  signal.addEventListener('abort', () => seen.push(signal.reason.reason));
+  const { gives, between } = await begin(server, hold, await waiter(server, others));
+  await between.release();
+  assert.equal(await gives, true);
+  assert.equal(hold.signal, signal);
+  await hold.renew();
+  assert.deepEqual(seen, []);
+  await server.say('RLOCK.FORCE', 'jobs');
+  assert.equal(await lost(hold), 'forced');
+  await until(() => seen.length, 'it is notified');
+  assert.deepEqual(seen, ['forced']);
+  assert.equal((await failure(hold.release())).reason, 'forced');
+});
+
+forEach('other locks of its job stay', async (t, open) => {
+  const server = await Server.start(t);
+  const [locks, others] = [open(server.port), open(server.port)];
+  const job = locks.job();
+  const [other, hold] = [await job.acquire('other'), await job.acquire('jobs')];
+  for (let n = 0; n < 3; n++) {
+    const { gives, between } = await begin(server, hold, await waiter(server, others));
+    assert.equal(await tokenAt(server, 'other'), other.token);
+    assert.equal((await failure(job.acquire('jobs'))).name, 'HeldByJobError');
+    await between.release();
+    assert.equal(await gives, true);
+    assert.deepEqual([hold.owner, (await holders(server))[0].owner], [job.owner, job.owner]);
+  }
+  assert.equal(other.lost, null);
+  await hold.release();
+  await server.free('jobs');
+  await (await job.acquire('jobs')).release();
+  await other.release();
+});
+
+forEach('what cannot give way is refused, before anything is sent', async (t, open) => {
+  const server = await Server.start(t);
+  const proxy = await Proxy.start(t, server.port);
+  const [locks, others] = [open(proxy.port), open(server.port)];
+  const many = await locks.acquire(['a', 'b']);
+  const hold = await locks.acquire('jobs');
+  const again = hold.again();
+  const { wait } = await waiter(server, others);
+  await isWanted(hold);
+  const from = proxy.pieces.length;
+  for (const one of [many, hold, again]) assert.equal((await failure(one.giveWay(AT_ONCE))).constructor, RlockError);
+  for (const bad of [null, 7, { lease: 1 }, { wait: '1' }, { wait: -1 }, { least: -1 }, { least: NaN }, { signal: 1 }]) {
+    assert.match((await failure(hold.giveWay(bad))).name, /TypeError|RangeError/);
+  }
+  const reason = new Error('enough');
+  assert.equal(await failure(hold.giveWay({ ...AT_ONCE, signal: AbortSignal.abort(reason) })), reason);
+  assert.deepEqual([many.lost, hold.lost], [null, null]);
+  const job = locks.job();
+  const reads = await job.acquire('both', { mode: 'read' });
+  assert.equal((await failure(job.acquire('both', { mode: 'write' }))).name, 'HeldByJobError'); // so none is beside another
+  assert.deepEqual(said(proxy, from), ['RLOCK.ACQUIRE']);
+  await again.release();
+  const gives = hold.giveWay(AT_ONCE);
+  await (await wait).release();
+  assert.equal(await gives, true);
+  await Promise.all([many, hold, reads].map((one) => one.release()));
+  assert.equal((await failure(hold.giveWay())).reason, 'released');
+  const gone = await locks.acquire('gone');
+  await server.say('RLOCK.FORCE', 'gone');
+  await lost(gone);
+  assert.equal(await failure(gone.giveWay()), gone.lost);
+});
+
+forEach('its time is over, or it is cancelled', async (t, open) => {
+  const server = await Server.start(t);
+  const [locks, others] = [open(server.port), open(server.port)];
+  const reason = new Error('enough');
+  for (const how of ['time', 'signal']) {
+    const abort = new AbortController();
+    const hold = await locks.acquire('jobs');
+    const seen = [];
+    hold.signal.addEventListener('abort', () => seen.push(hold.lost.reason));
+    const { wait } = await waiter(server, others);
+    await isWanted(hold);
+    const gives = hold.giveWay(how === 'time' ? { ...AT_ONCE, wait: 300 } : { ...AT_ONCE, signal: abort.signal });
+    gives.catch(() => {});
+    const between = await wait;
+    abort.abort(reason);
+    const error = await failure(gives);
+    if (how === 'time') assert.equal(error.name, 'NotAcquiredError');
+    else assert.equal(error, reason);
+    await until(() => seen.length, 'it is notified');
+    assert.deepEqual(seen, ['released']);
+    await isOver(server, hold, between);
+  }
+});
+
+forEach('the end of its scope throws nothing more', async (t, open) => {
+  const server = await Server.start(t);
+  const [locks, others] = [open(server.port), open(server.port)];
+  for (const caught of [true, false]) {
+    let error, between;
+    const run = locks.using('jobs', async (signal, hold) => {
+      const { wait } = await waiter(server, others);
+      await isWanted(hold);
+      const gives = hold.giveWay({ ...AT_ONCE, wait: 300 });
+      error = await failure(gives);
+      between = await wait;
+      if (!caught) throw error;
+      return 'done';
+    });
+    if (caught) assert.equal(await run, 'done');
+    else assert.equal(await failure(run), error);
+    assert.equal(error.name, 'NotAcquiredError');
+    assert.equal(await tokenAt(server), between.token);
+    await between.release();
+    await server.free('jobs');
+  }
+});
+
+forEach('it would wait for ever', async (t, open) => {
+  const server = await Server.start(t);
+  const [locks, others] = [open(server.port), open(server.port)];
+  const [job, against] = [locks.job(), others.job()];
+  const [other, hold] = [await job.acquire('other'), await job.acquire('jobs')];
+  const { wait } = await waiter(server, against);
+  const more = against.acquire('other', { wait: Infinity });
+  await server.waiting('other', 1);
+  await isWanted(hold);
+  assert.equal((await failure(hold.giveWay(AT_ONCE))).name, 'DeadlockError');
+  const between = await wait;
+  assert.equal(await tokenAt(server, 'other'), other.token);
+  await other.release();
+  await (await more).release();
+  await isOver(server, hold, between);
+  await (await job.acquire('jobs', { wait: Infinity })).release();
+});
+
+forEach('who may not acquire, or not release, any more', async (t, open) => {
+  const server = await Server.start(t);
+  await server.say('ACL', 'SETUSER', 'ann', 'on', '>secret', '~*', '&*', '+@all');
+  const ann = { username: 'ann', password: 'secret' };
+  const locks = open(server.port, { client: { 'node-redis': ann, ioredis: ann } });
+  const others = open(server.port);
+  for (const verb of ['acquire', 'release']) {
+    for (const by of [locks, locks.job()]) {
+      const hold = await by.acquire('jobs');
+      const { wait } = await waiter(server, others);
+      await isWanted(hold);
+      await server.say('ACL', 'SETUSER', 'ann', `-rlock.${verb}`);
+      assert.equal((await failure(hold.giveWay(AT_ONCE))).code, 'NOPERM');
+      if (verb === 'release') {
+        await server.waiting('jobs', 1); // what was asked for is cancelled
+        assert.notEqual((await server.info('jobs')).mode, 'free');
+      }
+      await server.say('ACL', 'SETUSER', 'ann', `+rlock.${verb}`);
+      await isOver(server, hold, await wait);
+    }
+  }
+});
+
+forEach('a loss that it learns of only then', async (t, open) => {
+  const server = await Server.start(t);
+  const proxy = await Proxy.start(t, server.port);
+  const [locks, others] = [open(proxy.port), open(server.port)];
+  for (const quick of [false, true]) {
+    const hold = await locks.acquire('jobs', { lease: 60_000 });
+    void hold.signal;
+    const { wait } = await waiter(server, others);
+    await isWanted(hold);
+    proxy.hold();
+    await server.say('RLOCK.FORCE', 'jobs');
+    const between = await wait;
+    const gives = hold.giveWay(AT_ONCE);
+    gives.catch(() => {});
+    await server.waiting('jobs', 1);
+    const { token } = between;
+    if (quick) {
+      await between.release(); // so it is granted before it learns of the loss
+      await until(async () => (await tokenAt(server)) > token, 'it is granted');
+    }
+    proxy.let();
+    assert.equal((await failure(gives)).reason, 'forced');
+    await isOver(server, hold, quick ? undefined : between, 'forced');
+    await server.free('jobs');
+  }
+});
+
+forEach('a connection that breaks meanwhile does not end it', async (t, open) => {
+  const server = await Server.start(t);
+  const proxy = await Proxy.start(t, server.port);
+  const [locks, others] = [open(proxy.port), open(server.port)];
+  for (const how of [{}, { watchdog: false, lease: 60_000 }]) {
+    for (const by of [locks, locks.job()]) {
+      for (const early of [true, false]) {
+        const hold = await by.acquire('jobs', how);
+        const { wait } = await waiter(server, others);
+        await isWanted(hold);
+        if (early) proxy.cut('RLOCK.RELEASE'); // both are carried out, and neither is answered
+        const gives = hold.giveWay(AT_ONCE);
+        gives.catch(() => {});
+        const between = await wait;
+        await server.waiting('jobs', 1);
+        if (!early) proxy.close();
+        await between.release();
+        assert.equal(await gives, true);
+        assert(hold.token > between.token);
+        assert.equal(await tokenAt(server), hold.token);
+        await hold.release();
+        await server.free('jobs');
+      }
+    }
+  }
+});
+
+forEach('there is no connection any more', async (t, open) => {
+  const server = await Server.start(t);
+  const proxy = await Proxy.start(t, server.port);
+  const [locks, others] = [open(proxy.port, { timeout: 1000 }), open(server.port)];
+  const hold = await locks.acquire('jobs', { watchdog: false, lease: 60_000 });
+  const { wait } = await waiter(server, others);
+  await isWanted(hold);
+  proxy.to = 1; // where nobody listens
+  proxy.close();
+  assert.equal((await failure(hold.giveWay({ ...AT_ONCE, wait: 500 }))).name, 'ConnectionError');
+  assert.equal(hold.lost.reason, 'released');
+  proxy.to = server.port; // and what is left to say is said there
+  await isOver(server, hold, await wait);
+});
+
+forEach('it is released, or the locks are closed, meanwhile', async (t, open) => {
+  const server = await Server.start(t);
+  const others = open(server.port);
+  for (const how of ['release', 'close']) {
+    const locks = open(server.port);
+    const hold = await locks.acquire('jobs');
+    void hold.signal;
+    const { gives, between } = await begin(server, hold, await waiter(server, others));
+    await (how === 'release' ? hold.release() : locks.close());
+    const error = await failure(gives);
+    assert.equal(error.name, how === 'release' ? 'LostError' : 'ConnectionError');
+    await isOver(server, hold, between);
+  }
+});
+
+forEach('a release in whichever moment leaves nothing', async (t, open) => {
+  const server = await Server.start(t);
+  const [locks, others] = [open(server.port), open(server.port)];
+  for (let turns = 0; turns < 12; turns++) {
+    const hold = await locks.acquire('jobs');
+    const { gives, between } = await begin(server, hold, await waiter(server, others));
+    await between.release();
+    // Until it is granted, and then some microtasks more.
+    if (turns % 2) await until(async () => (await holders(server)).length, 'it is granted');
+    for (let n = 0; n < turns; n++) await undefined;
+    await hold.release();
+    await gives.catch((error) => assert.equal(error.reason, 'released'));
+    await server.free('jobs');
+    assert.equal((await failure(hold.renew())).reason, 'released');
+  }
+});
+
+forEach('without the module, and with an older one', async (t, open) => {
+  const plain = await Server.plain(t);
+  const [here, there] = [open(plain.port), open(plain.port)];
+  const bare = await here.acquire('jobs');
+  const waits = there.acquire('jobs', { wait: Infinity });
+  for (let n = 0; n < 3; n++) {
+    assert.equal(await bare.giveWay(AT_ONCE), false);
+    await bare.renew();
+  }
+  await bare.release();
+  await (await waits).release();
+
+  const server = await Server.start(t);
+  const proxy = await Proxy.start(t, server.port);
+  const [locks, others] = [open(proxy.port), open(server.port)];
+  const watched = await locks.acquire('jobs');
+  const { gives, between } = await begin(server, watched, await waiter(server, others));
+  proxy.instead('WANTED', 'WANTET'); // which it does not know
+  proxy.close();
+  await until(() => proxy.said.split('\r\nQUEUE\r\n').length === 4, 'it is asked again without the word');
+  await between.release();
+  assert.equal(await gives, true);
+  const { wait } = await waiter(server, others);
+  assert.equal(await watched.giveWay(AT_ONCE), false);
+  await watched.renew();
+  assert.equal(await watched.giveWay(AT_ONCE), false);
+  await watched.release();
+  await (await wait).release();
+});
+
+forEach('in a cluster', async (t, open) => {
+  const cluster = await Cluster.start(t);
+  const [locks, others] = [0, 1].map(() => open(cluster.masters[0].port, { cluster: true }));
+  for (const key of ['a', 'b', 'c']) {
+    for (const by of [locks, locks.job()]) {
+      const hold = await by.acquire(key);
+      const next = others.acquire(key, { wait: Infinity });
+      await isWanted(hold);
+      const gives = hold.giveWay(AT_ONCE);
+      await (await next).release();
+      assert.equal(await gives, true);
+      await hold.release();
+    }
+  }
+});
