@@ -22,7 +22,7 @@ type acker struct {
 
 // An acking is a hold that waits for replicas.
 type acking struct {
-	hold  *Hold
+	hold  *turn
 	link  *link // that it was granted on, with
 	tag   uint64
 	over  *link // which it was renewed over
@@ -32,7 +32,7 @@ type acking struct {
 // Longer than this no WAIT holds up the connection: who comes meanwhile is not kept.
 const slice = 100 * time.Millisecond
 
-func (a *acker) add(h *Hold) {
+func (a *acker) add(h *turn) {
 	a.queue = append(a.queue, &acking{hold: h, link: h.link, tag: h.tag})
 	if !a.running {
 		a.running = true
@@ -112,7 +112,7 @@ func (a *acker) ask(ctx context.Context, l *link, round []*acking) (fresh []*ack
 }
 
 // renewedToo gets the reply to the RENEW on the connection for acks.
-func (h *Hold) renewedToo(reply any) {
+func (h *turn) renewedToo(reply any) {
 	switch err, refused := said(reply).(replyError); {
 	case refused && h.link.lacks(err):
 		h.link.fail(err)
@@ -123,7 +123,7 @@ func (h *Hold) renewedToo(reply any) {
 	}
 }
 
-func (h *Hold) acked(replicas any, until time.Time) {
+func (h *turn) acked(replicas any, until time.Time) {
 	refused, isRefused := replicas.(replyError)
 	n, _ := replicas.(int64)
 	switch {

@@ -87,7 +87,7 @@ func (r *cluster) find() {
 		var keys []string
 		r.locks.locked(func() {
 			for h := range r.unrouted.requests {
-				keys = append(keys, h.Key)
+				keys = append(keys, h.key)
 			}
 			for t := range r.unrouted.pending {
 				keys = append(keys, t.key)
@@ -126,11 +126,11 @@ func (r *cluster) send(nodes map[string]*redis.Client) {
 			r.node(node, t.key).addPending(t)
 		}
 	}
-	byNumber := func(a, b *Hold) int { return cmp.Compare(a.number, b.number) }
+	byNumber := func(a, b *turn) int { return cmp.Compare(a.number, b.number) }
 	for _, h := range slices.SortedFunc(maps.Keys(r.unrouted.requests), byNumber) {
-		if node := nodes[h.Key]; node != nil {
+		if node := nodes[h.key]; node != nil {
 			delete(r.unrouted.requests, h)
-			h.enlist(r.node(node, h.Key))
+			h.enlist(r.node(node, h.key))
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (s *session) reroute(unrouted *session) {
 
 // reroute has the request be asked at the node that has the slot now. Its owner, and the time
 // that it has, stay.
-func (h *Hold) reroute(unrouted *session) {
+func (h *turn) reroute(unrouted *session) {
 	h.settle()
 	h.state = asking
 	h.request.asked, h.request.queued = false, false

@@ -1,11 +1,40 @@
 package rlock
 
-import "time"
+import (
+	"context"
+	"errors"
+	"time"
+)
 
 // How requests end that become no hold.
 
+// expireWith ends it with its context, also if that does not come to say why: it is the program's
+// code, which may panic or end its goroutine.
+func (h *turn) expireWith(ctx context.Context) {
+	why, canceled := error(context.Canceled), true
+	defer func() {
+		h.locks.locked(func() {
+			if h.state == asking || h.state == granted {
+				h.expire(why, canceled)
+			}
+		})
+	}()
+	why = ctx.Err()
+	canceled = errors.Is(why, context.Canceled)
+}
+
+// expire ends a request whose time is over, or its context. What the server did not say, though
+// it had time for it, is reported as the lack of a connection.
+func (h *turn) expire(ended error, canceled bool) {
+	err := ended
+	if ended == nil || h.state == asking && !h.request.queued && !canceled {
+		err = &ConnectionError{errors.Join(ended, h.session.failure)}
+	}
+	h.abandon(err)
+}
+
 // refuse ends a request that has nothing.
-func (h *Hold) refuse(err error) {
+func (h *turn) refuse(err error) {
 	was := h.state
 	h.settle()
 	h.free()
@@ -14,13 +43,13 @@ func (h *Hold) refuse(err error) {
 	}
 }
 
-func (h *Hold) finish(err error) {
+func (h *turn) finish(err error) {
 	h.request.err = err
 	close(h.request.done)
 }
 
 // settle takes the hold out of all tables.
-func (h *Hold) settle() {
+func (h *turn) settle() {
 	if h.link != nil {
 		h.link.forget(h)
 	}
@@ -28,7 +57,7 @@ func (h *Hold) settle() {
 	delete(h.session.holds, h)
 	h.session.unkeep(h)
 	if h.state == held {
-		for _, key := range h.Keys() {
+		for _, key := range h.keyList() {
 			if h.locks.held[key] == h {
 				delete(h.locks.held, key)
 			}
@@ -47,7 +76,7 @@ func (h *Hold) settle() {
 }
 
 // abandon ends the request for the program, at once. The server is notified.
-func (h *Hold) abandon(err error) {
+func (h *turn) abandon(err error) {
 	switch {
 	case h.state == granted:
 		h.reject(err)
@@ -70,7 +99,7 @@ func (h *Hold) abandon(err error) {
 }
 
 // callOff ends on the next connection what may be left of a request that was abandoned.
-func (h *Hold) callOff() {
+func (h *turn) callOff() {
 	h.settle()
 	h.cleanUp(func(bool) []string { return h.cancel() })
 	h.leave(false)
@@ -78,7 +107,7 @@ func (h *Hold) callOff() {
 
 // cancelHere cancels the wait on the connection that it was asked on: again, if that is refused,
 // until its end is notified there.
-func (h *Hold) cancelHere() {
+func (h *turn) cancelHere() {
 	if h.link.backend != module {
 		// Nothing waits on the server; a try that is under way has a reply.
 		h.stepOut()
@@ -87,7 +116,7 @@ func (h *Hold) cancelHere() {
 		}
 		return
 	}
-	h.canceling = &pendingCommand{key: h.Key, command: func(bool) []string { return h.cancel() },
+	h.canceling = &pendingCommand{key: h.key, command: func(bool) []string { return h.cancel() },
 		answered: func(reply any, _ time.Time) bool {
 			_, refused := reply.(replyError)
 			return !refused || h.state != abandoned

@@ -2,7 +2,7 @@ package rlock
 
 import (
 	"context"
-	"strconv"
+	"slices"
 	"time"
 )
 
@@ -12,133 +12,35 @@ type Hold struct {
 	Key   string // of several the first
 	Owner string
 
-	keys      []string // of several
-	locks     *Locks
-	terms     terms
-	session   *session
-	job       *Job
-	link      *link // on which its loss is notified
-	tag       uint64
-	regaining *pendingCommand // asks on a new connection whether it is still held
-	regained  bool            // and it was: a server that was restarted does not know its token
-	number    uint64
-	state     state
-	nested    int
-	deadline  time.Time       // without the server's watchdog
-	due       time.Time       // when the session renews it; zero: that is under way
-	renewals  int             // by the program
-	underway  []time.Duration // the leases that those ask for which have no reply
-	hints     *hints          // once the program has asked for them
-	timer     *time.Timer
-	lost      chan struct{}
-	reason    *LostError
-	onLost    context.CancelCauseFunc
-	request   *request
-	canceling *pendingCommand // its wait is cancelled, and its end was not notified yet
-	leaving   int             // releases under way; until then the job does not ask for it again
-	freed     chan struct{}   // closed when it may
+	locks *Locks
+	turn  *turn
 }
 
 // Keys are all that it holds.
 func (h *Hold) Keys() []string {
-	if h.keys != nil {
-		return append([]string(nil), h.keys...)
-	}
-	return []string{h.Key}
+	defer h.locks.lock()()
+	return slices.Clone(h.turn.keyList())
 }
 
 // Lost is closed when the hold is lost. [Hold.Err] says why.
 func (h *Hold) Lost() <-chan struct{} {
 	defer h.locks.lock()()
-	if h.lost == nil {
-		h.lost = make(chan struct{})
-		if h.reason != nil {
-			close(h.lost)
-		}
-	}
-	return h.lost
+	return h.turn.gone()
 }
 
 // Err is nil, or a [*LostError] once the hold is lost.
 func (h *Hold) Err() error {
 	defer h.locks.lock()()
-	h.look()
-	return h.loss()
-}
-
-func (h *Hold) loss() error {
-	if h.reason == nil {
-		return nil
-	}
-	return h.reason
-}
-
-// look finds out whether its time has passed, should the timer be late.
-func (h *Hold) look() {
-	over := !clock().Before(h.deadline)
-	if h.state == held && over && (!h.terms.watchdog || h.isKept()) {
-		h.runOut()
-	}
-}
-
-// ended is nil as long as it is held.
-func (h *Hold) ended() error {
-	h.look()
-	switch {
-	case h.reason != nil:
-		return h.reason
-	case h.state != held:
-		return errReleased
-	}
-	return nil
-}
-
-// arm sets the timer for the end that the client sees to.
-func (h *Hold) arm() {
-	switch {
-	case h.terms.max > 0:
-		h.timer = time.AfterFunc(h.terms.max, func() {
-			defer h.locks.lock()()
-			if h.state == held {
-				h.leave(true)
-				h.lose("max")
-			}
-		})
-	case !h.terms.watchdog:
-		h.timer = time.AfterFunc(h.deadline.Sub(clock()), func() {
-			defer h.locks.lock()()
-			h.look()
-		})
-	}
-}
-
-// lose ends it for the program, for good.
-func (h *Hold) lose(reason string) {
-	if h.state != held && h.state != granted {
-		return
-	}
-	given := h.state == held
-	h.settle()
-	h.free()
-	h.reason = &LostError{h.Key, reason}
-	if h.lost != nil {
-		close(h.lost)
-	}
-	if h.onLost != nil {
-		// The program's contexts are notified: that is its code.
-		go h.onLost(h.reason)
-	}
-	if !given {
-		h.finish(h.reason)
-	}
+	h.turn.look()
+	return h.turn.loss()
 }
 
 // Again is one more hold of the same by who has it: it needs one more Release.
 func (h *Hold) Again() error {
 	defer h.locks.lock()()
-	err := h.ended()
+	err := h.turn.ended()
 	if err == nil {
-		h.nested++
+		h.turn.nested++
 	}
 	return err
 }
@@ -149,32 +51,23 @@ func (h *Hold) Again() error {
 func (h *Hold) Release(ctx context.Context) error {
 	locks := h.locks
 	locks.mutex.Lock()
-	h.look()
-	if h.reason != nil || h.state != held {
+	turn := h.turn
+	turn.look()
+	if turn.reason != nil || turn.state != held {
 		defer locks.mutex.Unlock()
-		return h.loss()
+		return turn.loss()
 	}
-	if h.nested > 0 {
-		h.nested--
+	if turn.nested > 0 {
+		turn.nested--
 		locks.mutex.Unlock()
 		return nil
 	}
 	done := make(chan error, 1)
-	link, tag := h.link, h.tag
-	h.settle()
-	read := h.session.led(func() {
-		flush := func() {}
-		if link != nil {
-			flush = link.gather()
+	read := turn.session.led(func() {
+		if turn.link != nil {
+			defer turn.link.gather()()
 		}
-		leaving := h.leave(!h.regained)
-		if link != nil {
-			link.follow(h)
-			link.leaving[tag] = h
-			leaving.over = func() { delete(link.leaving, tag) }
-		}
-		leaving.await(done)
-		flush()
+		turn.depart().await(done)
 	})
 	locks.mutex.Unlock()
 	read()
@@ -193,137 +86,4 @@ func (h *Hold) Release(ctx context.Context) error {
 	case <-late.C:
 		return nil // what has no answer is retried on the next connection
 	}
-}
-
-// A leaving is a release under way.
-type leaving struct {
-	session *session
-	done    chan error
-	over    func() // its reply has come, or never will; may be nil
-	exact   bool   // it is the first command that ends the hold
-}
-
-func (l *leaving) await(done chan error) {
-	if l.session.link == nil && !l.session.reloads() {
-		done <- nil // it is sent on the next connection
-	} else {
-		l.done = done
-	}
-}
-
-// lostBefore is called, while its release is under way, when it was lost before. If it was
-// released, it is this release that the server notifies.
-func (h *Hold) lostBefore(reason string) {
-	if h.reason == nil && reason != "released" {
-		h.reason = &LostError{h.Key, reason}
-	}
-}
-
-func (l *leaving) finish(err error) {
-	if l.over != nil {
-		l.over()
-		l.over = nil
-	}
-	if l.done != nil {
-		l.done <- err
-		l.done = nil
-	}
-}
-
-// leave releases on the server what the program does not have any more: exactly this hold,
-// if it is the first command that ends it, else whatever the owner has.
-func (h *Hold) leave(exact bool) *leaving {
-	var l *leaving
-	l = h.cleanUp(func(again bool) []string {
-		exact = exact && !again
-		if l != nil {
-			l.exact = exact
-		}
-		return h.release(exact)
-	})
-	l.exact = exact
-	return l
-}
-
-// wasGone says whether its release found that it was lost before, where nobody notifies of it.
-func (l *leaving) wasGone(h *Hold, reply any) bool {
-	_, isError := reply.(replyError)
-	released, isMany := reply.(int64)
-	return l.exact && h.reason == nil && l.session.backend != module &&
-		(isError || isMany && h.keys != nil && released < int64(len(h.keys)))
-}
-
-// cleanUp retries it until the server has taken it: on the next connection if this one breaks, with the
-// next heartbeat if it was refused. Until then the job does not ask for the key again.
-func (h *Hold) cleanUp(command func(again bool) []string) *leaving {
-	l := &leaving{session: h.session}
-	h.leaving++
-	answered := func(reply any, _ time.Time) bool {
-		err, isError := reply.(replyError)
-		switch {
-		case reply == errBroken:
-			if !l.session.reloads() {
-				l.finish(nil)
-			}
-			return false
-		case isError && !err.gone():
-			l.finish(err.public())
-			return false
-		case isError && err.code() == "WRONGTYPE" && (!l.exact || l.session.backend == module):
-			l.finish(err.public())
-		default:
-			if l.wasGone(h, reply) {
-				h.reason = &LostError{h.Key, h.goneFor(err)}
-			}
-			l.finish(h.loss()) // notified before the reply
-		}
-		h.leaving--
-		h.free()
-		return true
-	}
-	h.session.addPending(&pendingCommand{key: h.Key, command: command, answered: answered})
-	return l
-}
-
-// The commands of a hold.
-
-func (h *Hold) words(command string) []string {
-	if h.keys == nil {
-		return append(make([]string, 0, 16), "RLOCK."+command, h.Key)
-	}
-	return append([]string{"RLOCK.M" + command, strconv.Itoa(len(h.keys))}, h.keys...)
-}
-
-func (h *Hold) mode() []string {
-	return [][]string{plain: nil, read: {"READ"}, write: {"WRITE"}, limited: {"PERMITS"}}[h.terms.mode]
-}
-
-func (h *Hold) renewal(lease time.Duration) []string {
-	return append(append(h.words("RENEW"), h.Owner, ms(lease)), h.mode()...)
-}
-
-func (h *Hold) cancel() []string {
-	return append([]string{"RLOCK.CANCEL", h.Key, h.Owner}, h.mode()...)
-}
-
-func (h *Hold) release(exact bool) []string {
-	words := append(append(h.words("RELEASE"), h.Owner), h.mode()...)
-	switch {
-	case h.keys != nil:
-		return words
-	case !exact:
-		return append(words, "ALL", "IFHELD")
-	case h.terms.mode == limited:
-		words = append(words, strconv.Itoa(h.terms.permits))
-	}
-	return append(words, "IFTOKEN", strconv.FormatInt(h.Token, 10))
-}
-
-// ms is rounded up, so that it is never 0, which would mean for ever.
-func ms(d time.Duration) string {
-	whole := int64(d / time.Millisecond)
-	if d%time.Millisecond > 0 {
-		whole++
-	}
-	return strconv.FormatInt(whole, 10)
 }

@@ -11,11 +11,11 @@ import (
 type Job struct {
 	Owner string
 	locks *Locks
-	keys  map[string]*Hold
+	keys  map[string]*turn
 }
 
 // Job makes a job. It needs no end.
-func (l *Locks) Job() *Job { return &Job{newOwner(), l, map[string]*Hold{}} }
+func (l *Locks) Job() *Job { return &Job{newOwner(), l, map[string]*turn{}} }
 
 // TryLock is [Locks.TryLock] for the job.
 func (j *Job) TryLock(ctx context.Context, key string, opts ...Option) (*Hold, error) {
@@ -40,7 +40,7 @@ func (j *Job) Do(ctx context.Context, key string, work func(ctx context.Context,
 
 // admit enters a request of the job. It waits while the release of an earlier hold of a key
 // is under way, which would end the new one too: they have one owner.
-func (j *Job) admit(ctx context.Context, h *Hold) error {
+func (j *Job) admit(ctx context.Context, h *turn) error {
 	var expired <-chan time.Time
 	for {
 		freed, err := j.enter(h)
@@ -62,9 +62,9 @@ func (j *Job) admit(ctx context.Context, h *Hold) error {
 	}
 }
 
-func (j *Job) enter(h *Hold) (freed chan struct{}, err error) {
+func (j *Job) enter(h *turn) (freed chan struct{}, err error) {
 	defer j.locks.lock()()
-	for _, key := range h.Keys() {
+	for _, key := range h.keyList() {
 		switch other := j.keys[key]; {
 		case other == nil:
 		case other.leaving > 0 || other.state == abandoned:
@@ -76,18 +76,18 @@ func (j *Job) enter(h *Hold) (freed chan struct{}, err error) {
 			return nil, &HeldByJobError{key}
 		}
 	}
-	for _, key := range h.Keys() {
+	for _, key := range h.keyList() {
 		j.keys[key] = h
 	}
 	return nil, nil
 }
 
 // free lets the job ask for the keys again.
-func (h *Hold) free() {
+func (h *turn) free() {
 	if h.job == nil || h.leaving > 0 {
 		return
 	}
-	for _, key := range h.Keys() {
+	for _, key := range h.keyList() {
 		if h.job.keys[key] == h {
 			delete(h.job.keys, key)
 		}

@@ -9,16 +9,16 @@ import (
 // their lease. They outlive the connection, and end when they could not be renewed in time.
 
 // keep is called when the lease of a hold is known to run since then.
-func (s *session) keep(h *Hold, sent time.Time) {
+func (s *session) keep(h *turn, sent time.Time) {
 	s.kept[h] = struct{}{}
 	h.deadline, h.due = sent.Add(h.terms.lease), sent.Add(h.terms.lease/3)
 	s.keepAt(h.due)
 }
 
 // unkeep is called when the hold is over, or the server's watchdog renews it.
-func (s *session) unkeep(h *Hold) { delete(s.kept, h) }
+func (s *session) unkeep(h *turn) { delete(s.kept, h) }
 
-func (h *Hold) isKept() bool {
+func (h *turn) isKept() bool {
 	_, is := h.session.kept[h]
 	return is
 }
@@ -73,12 +73,12 @@ func (s *session) renewAll() {
 }
 
 // runOut ends a hold whose lease is over. A renewal may have been answered too late, so it is released.
-func (h *Hold) runOut() {
+func (h *turn) runOut() {
 	h.leave(false)
 	h.lose("lease")
 }
 
-func (h *Hold) renewNow() {
+func (h *turn) renewNow() {
 	h.due = time.Time{} // until there is a reply
 	renewals := h.renewals
 	h.link.send(func(reply any, sent time.Time) {
@@ -93,7 +93,7 @@ func (h *Hold) renewNow() {
 }
 
 // keptOn is called with the reply to a renewal by the session.
-func (h *Hold) keptOn(reply any, sent time.Time) {
+func (h *turn) keptOn(reply any, sent time.Time) {
 	err, refused := reply.(replyError)
 	switch {
 	case !refused:
@@ -107,13 +107,13 @@ func (h *Hold) keptOn(reply any, sent time.Time) {
 	}
 }
 
-func (h *Hold) renewLater() {
+func (h *turn) renewLater() {
 	h.due = clock().Add(h.terms.lease / 3)
 	h.session.keepAt(h.due)
 }
 
 // lostAt ends a hold of which the server says that there is none.
-func (h *Hold) lostAt(err replyError) {
+func (h *turn) lostAt(err replyError) {
 	if h.keys != nil && (h.state == held || h.state == granted) {
 		h.leave(false) // the others
 	}
@@ -121,7 +121,7 @@ func (h *Hold) lostAt(err replyError) {
 }
 
 // goneFor says why there is no such hold: where nobody notifies of it, as far as that can be told.
-func (h *Hold) goneFor(err replyError) string {
+func (h *turn) goneFor(err replyError) string {
 	switch {
 	case h.session.backend == module:
 		return "expired"

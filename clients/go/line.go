@@ -16,12 +16,12 @@ type line struct {
 	link   *link
 	id     string
 	name   string // of its place in the lock's own queue
-	waits  []*Hold
+	waits  []*turn
 	many   bool
 	mode   mode
 	keys   []string
 	leave  []string // gives up the place
-	trying *Hold    // whose reply is on its way
+	trying *turn    // whose reply is on its way
 	tries  int      // whose replies are
 	placed bool     // the last try asked for a place
 	ahead  int64    // how many places are before its own; -1: it has none
@@ -45,7 +45,7 @@ const (
 )
 
 // wait asks for the hold by tries, as long as it has time.
-func (l *link) wait(h *Hold) {
+func (l *link) wait(h *turn) {
 	r := h.request
 	if !r.until.IsZero() {
 		left := time.Until(r.until)
@@ -70,9 +70,9 @@ func (l *link) wait(h *Hold) {
 	}
 }
 
-func (h *Hold) lineID() string { return string(appendCommand(nil, h.acquisition("", "")...)) }
+func (h *turn) lineID() string { return string(appendCommand(nil, h.acquisition("", "")...)) }
 
-func (l *link) lineOf(h *Hold) *line {
+func (l *link) lineOf(h *turn) *line {
 	id := h.lineID()
 	n := l.lines[id]
 	if n == nil {
@@ -80,7 +80,7 @@ func (l *link) lineOf(h *Hold) *line {
 		hash := fnv.New64a()
 		hash.Write([]byte(id))
 		n = &line{link: l, id: id, name: l.session.place + strconv.FormatUint(hash.Sum64(), 36), many: h.keys != nil,
-			mode: h.terms.mode, keys: h.Keys(), ahead: -1}
+			mode: h.terms.mode, keys: h.keyList(), ahead: -1}
 		n.leave = append(h.cancel(), "PLACE", n.name)
 		n.timer = time.AfterFunc(time.Hour, n.ring)
 		n.timer.Stop()
@@ -90,7 +90,7 @@ func (l *link) lineOf(h *Hold) *line {
 }
 
 // stepOut takes the hold out of its line.
-func (h *Hold) stepOut() {
+func (h *turn) stepOut() {
 	if h.request == nil || h.request.line == nil {
 		return
 	}
@@ -111,7 +111,7 @@ func (h *Hold) stepOut() {
 }
 
 // follow has the next wait of this session try behind the release of the hold, if it may be its turn.
-func (l *link) follow(h *Hold) {
+func (l *link) follow(h *turn) {
 	if l.backend != module && len(l.lines) > 0 {
 		if n := l.lines[h.lineID()]; n != nil && n.ahead <= 0 {
 			n.wake()
@@ -132,7 +132,7 @@ func (n *line) try() {
 }
 
 // try asks once. The line, if it is one's, goes on with the reply.
-func (h *Hold) try(n *line, place ...string) {
+func (h *turn) try(n *line, place ...string) {
 	l, tag, r := h.link, h.tag, h.request
 	r.tries++
 	l.send(func(reply any, sent time.Time) {
@@ -160,7 +160,7 @@ func (h *Hold) try(n *line, place ...string) {
 		if n.tries--; n.tries == 0 {
 			n.tried(reply, refused)
 		}
-	}, append(h.acquisition(h.Owner, ms(h.terms.lease)), place...)...)
+	}, append(h.acquisition(h.owner, ms(h.terms.lease)), place...)...)
 }
 
 func (n *line) tried(reply any, refused []any) {

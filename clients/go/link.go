@@ -35,8 +35,8 @@ type link struct {
 	unanswered  int           // how many bytes have no reply
 	replies     []expected
 	tags        uint64
-	table       map[uint64]*Hold
-	leaving     map[uint64]*Hold      // while their release is under way
+	table       map[uint64]*turn
+	leaving     map[uint64]*turn      // while their release is under way
 	watched     map[time.Duration]int // how many requests and holds with the watchdog have which lease
 	plain       map[time.Duration]int // and how many without it
 	proof       time.Time             // when the newest command that was answered had been sent
@@ -243,7 +243,7 @@ func (l *link) push(message push) {
 }
 
 // enter gives the hold its tag on this connection.
-func (l *link) enter(h *Hold) string {
+func (l *link) enter(h *turn) string {
 	l.tags++
 	h.link, h.tag = l, l.tags
 	l.table[h.tag] = h
@@ -252,7 +252,7 @@ func (l *link) enter(h *Hold) string {
 }
 
 // forget is called when its tag is not needed any more.
-func (l *link) forget(h *Hold) {
+func (l *link) forget(h *turn) {
 	if h.link == l && l.table[h.tag] == h {
 		h.stepOut()
 		delete(l.table, h.tag)

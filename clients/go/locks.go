@@ -19,7 +19,7 @@ type Locks struct {
 	// One lock for all: the work is done by the server, and nobody holds it for long.
 	mutex    sync.Mutex
 	number   uint64
-	held     map[string]*Hold // the last one of each key
+	held     map[string]*turn // the last one of each key
 	closed   bool
 	closing  context.Context // ends when Close is called
 	stop     context.CancelFunc
@@ -86,7 +86,7 @@ func New(client *redis.Client, settings ...Setting) *Locks {
 }
 
 func newLocks(settings []Setting) *Locks {
-	l := &Locks{timeout: 5 * time.Second, askEvery: time.Minute, patience: 30 * time.Second, held: map[string]*Hold{}}
+	l := &Locks{timeout: 5 * time.Second, askEvery: time.Minute, patience: 30 * time.Second, held: map[string]*turn{}}
 	l.closing, l.stop = context.WithCancel(context.Background())
 	l.ended, l.end = context.WithCancel(context.Background())
 	l.timer = time.AfterFunc(time.Hour, l.look)
@@ -159,7 +159,7 @@ func (h *Hold) do(ctx context.Context, err error, work func(context.Context, *Ho
 
 // watch has cancel called when the hold is lost.
 func (h *Hold) watch(cancel context.CancelCauseFunc) {
-	h.locks.locked(func() { h.onLost = cancel })
+	h.locks.locked(func() { h.turn.onLost = cancel })
 	if err := h.Err(); err != nil {
 		cancel(err)
 	}
@@ -167,7 +167,7 @@ func (h *Hold) watch(cancel context.CancelCauseFunc) {
 
 // end releases it, however often it nests.
 func (h *Hold) end(ctx context.Context) error {
-	h.locks.locked(func() { h.nested = 0 })
+	h.locks.locked(func() { h.turn.nested = 0 })
 	return h.Release(ctx)
 }
 

@@ -12,11 +12,11 @@ import (
 
 // regain asks on the next connection for a hold that outlives its own, and subscribes to its loss. Its deadline
 // stays: the server is given what is left of it.
-func (h *Hold) regain() {
+func (h *turn) regain() {
 	if h.regaining != nil {
 		return
 	}
-	t := &pendingCommand{kind: regaining, key: h.Key}
+	t := &pendingCommand{kind: regaining, key: h.key}
 	var words []string
 	t.command = func(bool) []string {
 		isKept := h.isKept()
@@ -55,7 +55,7 @@ func (h *Hold) regain() {
 }
 
 // regainOn is the command that subscribes to its loss on the connection, by a new tag.
-func (h *Hold) regainOn(l *link, watch bool) []string {
+func (h *turn) regainOn(l *link, watch bool) []string {
 	if h.link != nil {
 		h.link.forget(h)
 	}
@@ -65,20 +65,16 @@ func (h *Hold) regainOn(l *link, watch bool) []string {
 }
 
 // subscription has the server notify of the hold where its link is.
-func (h *Hold) subscription(watch bool) []string {
+func (h *turn) subscription(watch bool) []string {
 	words := append(h.renewal(h.sameLease()), "NOTIFY", h.link.channel, strconv.FormatUint(h.tag, 10))
 	if watch {
 		words = append(words, "WATCHDOG")
 	}
-	if h.mayBeHinted() {
-		h.hints.asked = h.link
-		words = append(words, wantedWord)
-	}
-	return words
+	return h.withHints(words)
 }
 
 // sameLease is what leaves its deadline as it is, and also what a renewal under way sets.
-func (h *Hold) sameLease() time.Duration {
+func (h *turn) sameLease() time.Duration {
 	var asked time.Duration
 	if n := len(h.underway); n > 0 {
 		asked = h.underway[n-1]
@@ -93,11 +89,11 @@ func (h *Hold) sameLease() time.Duration {
 }
 
 // regainReplied learns from the reply whether there is still such a hold.
-func (h *Hold) regainReplied(reply any) {
+func (h *turn) regainReplied(reply any) {
 	switch err, _ := reply.(replyError); {
 	case err.code() != "NOTHELD":
 	case h.leaving > 0: // released meanwhile: the reply to that is on its way
-		h.reason = &LostError{h.Key, h.goneFor(err)}
+		h.reason = &LostError{h.key, h.goneFor(err)}
 	default:
 		h.lostAt(err)
 	}
@@ -111,7 +107,7 @@ func (l *link) moveChannel() {
 	}
 	l.deaf = true
 	moved := slot(l.channel)
-	var stays *Hold
+	var stays *turn
 	for _, h := range l.table {
 		switch {
 		case h.state == asking: // all waits here are over
@@ -119,7 +115,7 @@ func (l *link) moveChannel() {
 			l.forget(h)
 		case h.state == abandoned:
 			h.callOff()
-		case slot(h.Key) != moved:
+		case slot(h.key) != moved:
 			stays = h
 		}
 	}
@@ -127,7 +123,7 @@ func (l *link) moveChannel() {
 		l.fail(errors.New("the slot of the channel has moved"))
 		return
 	}
-	l.channel = channelAt(stays.Key)
+	l.channel = channelAt(stays.key)
 	l.send(func(reply any, _ time.Time) {
 		if err, refused := reply.(replyError); refused {
 			l.fail(err)
@@ -151,7 +147,7 @@ func (l *link) regainHere() {
 	l.session.ask()
 }
 
-func (l *link) regainWatched(h *Hold) {
+func (l *link) regainWatched(h *turn) {
 	words := h.regainOn(l, false)
 	l.send(func(reply any, _ time.Time) {
 		switch err, refused := reply.(replyError); {

@@ -10,19 +10,20 @@ import (
 
 // Renew sets the lease to d from now, shorter too. Without [NoWatchdog] it is what the
 // server renews the hold to from now on. It fails with [ErrLost] if the hold is lost.
-func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
+func (hold *Hold) Renew(ctx context.Context, d time.Duration) error {
 	t := terms{}
 	if t.positive("the lease", d); t.err != nil {
 		return t.err
 	}
-	locks := h.locks
+	locks := hold.locks
 	done := make(chan error, 1)
 	locks.mutex.Lock()
+	h := hold.turn
 	if err := h.ended(); err != nil {
 		locks.mutex.Unlock()
 		return err
 	}
-	renewal := &pendingCommand{kind: renewing, key: h.Key,
+	renewal := &pendingCommand{kind: renewing, key: h.key,
 		command: func(bool) []string {
 			h.renewals++
 			h.underway = append(h.underway, d)
@@ -31,6 +32,7 @@ func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
 		},
 		answered: func(reply any, sent time.Time) bool { return h.renewed(d, reply, sent, done) },
 	}
+	lost := h.gone()
 	h.session.addPending(renewal)
 	locks.mutex.Unlock()
 	timer := time.NewTimer(locks.timeout)
@@ -41,17 +43,19 @@ func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
 		return err
 	case <-ctx.Done():
 		err = ctx.Err()
-	case <-h.Lost():
-		err = h.reason
+	case <-lost:
 	case <-timer.C:
 		err = &ConnectionError{errBroken}
 	}
 	defer locks.lock()()
+	if err == nil {
+		err = h.ended()
+	}
 	delete(renewal.session.pending, renewal)
 	return err
 }
 
-func (h *Hold) renewed(d time.Duration, reply any, sent time.Time, done chan error) bool {
+func (h *turn) renewed(d time.Duration, reply any, sent time.Time, done chan error) bool {
 	if i := slices.Index(h.underway, d); i >= 0 {
 		h.underway = slices.Delete(h.underway, i, i+1)
 	}
@@ -79,7 +83,7 @@ func (h *Hold) renewed(d time.Duration, reply any, sent time.Time, done chan err
 }
 
 // relet has the lease be another, and end sooner than it does.
-func (h *Hold) relet(lease time.Duration, deadline time.Time) {
+func (h *turn) relet(lease time.Duration, deadline time.Time) {
 	if h.link != nil {
 		h.link.unlease(&h.terms)
 		h.link.lease(&h.terms, lease)

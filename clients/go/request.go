@@ -2,7 +2,6 @@ package rlock
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -52,20 +51,15 @@ func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Opt
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := &request{done: make(chan struct{}), began: time.Now()}
-	h := &Hold{Key: keys[0], locks: l, terms: t, job: job, request: r}
+	r := l.newRequest(ctx, &t)
+	h := &turn{hold: &Hold{Key: keys[0], locks: l}, key: keys[0], locks: l, terms: t, job: job, request: r}
+	h.hold.turn = h
 	if len(keys) > 1 {
 		h.keys = append([]string(nil), keys...)
 	}
-	if t.bounded {
-		now := time.Now()
-		r.until, r.ends = now.Add(t.wait), now.Add(max(plus(t.wait, grace), l.timeout))
-	} else if deadline, ok := ctx.Deadline(); ok {
-		r.until = deadline.Add(grace) // should this process be paused then
-	}
 	if job == nil {
-		h.Owner = newOwner()
-	} else if h.Owner = job.Owner; job != nil {
+		h.owner = newOwner()
+	} else if h.owner = job.Owner; job != nil {
 		if err := job.admit(ctx, h); err != nil {
 			return nil, err
 		}
@@ -85,8 +79,19 @@ func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Opt
 	return h.await(ctx, ended, r)
 }
 
-func (l *Locks) begin(ctx context.Context, h *Hold, read *func()) error {
-	s, err := l.router.session(ctx, h.Key)
+func (l *Locks) newRequest(ctx context.Context, t *terms) *request {
+	now := time.Now()
+	r := &request{done: make(chan struct{}), began: now}
+	if t.bounded {
+		r.until, r.ends = now.Add(t.wait), now.Add(max(plus(t.wait, grace), l.timeout))
+	} else if deadline, ok := ctx.Deadline(); ok {
+		r.until = deadline.Add(grace) // should this process be paused then
+	}
+	return r
+}
+
+func (l *Locks) begin(ctx context.Context, h *turn, read *func()) error {
+	s, err := l.router.session(ctx, h.key)
 	defer l.lock()()
 	switch {
 	case l.closed:
@@ -149,7 +154,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // enlist asks at this session, now or when it has a connection.
-func (h *Hold) enlist(s *session) {
+func (h *turn) enlist(s *session) {
 	h.session = s
 	s.requests[h] = struct{}{}
 	if s.link != nil && !s.link.deaf {
@@ -159,7 +164,7 @@ func (h *Hold) enlist(s *session) {
 	}
 }
 
-func (h *Hold) await(ctx context.Context, ended <-chan struct{}, r *request) (*Hold, error) {
+func (h *turn) await(ctx context.Context, ended <-chan struct{}, r *request) (*Hold, error) {
 	select {
 	case <-r.done:
 	case <-ended:
@@ -168,47 +173,22 @@ func (h *Hold) await(ctx context.Context, ended <-chan struct{}, r *request) (*H
 	if r.err != nil {
 		return nil, r.err
 	}
-	return h, nil
-}
-
-// expireWith ends it with its context, also if that does not come to say why: it is the program's
-// code, which may panic or end its goroutine.
-func (h *Hold) expireWith(ctx context.Context) {
-	why, canceled := error(context.Canceled), true
-	defer func() {
-		h.locks.locked(func() {
-			if h.state == asking || h.state == granted {
-				h.expire(why, canceled)
-			}
-		})
-	}()
-	why = ctx.Err()
-	canceled = errors.Is(why, context.Canceled)
-}
-
-// expire ends a request whose time is over, or its context. What the server did not say, though
-// it had time for it, is reported as the lack of a connection.
-func (h *Hold) expire(ended error, canceled bool) {
-	err := ended
-	if ended == nil || h.state == asking && !h.request.queued && !canceled {
-		err = &ConnectionError{errors.Join(ended, h.session.failure)}
-	}
-	h.abandon(err)
+	return h.hold, nil
 }
 
 // ask says the request on the connection that there is.
-func (h *Hold) ask() {
+func (h *turn) ask() {
 	l := h.session.link
 	tag := l.enter(h)
 	if l.backend != module {
 		if h.job != nil && !h.request.asked {
-			h.Owner = newOwner() // a late release would end another hold of the job's owner
+			h.owner = newOwner() // a late release would end another hold of the job's owner
 		}
 		h.request.asked = true
 		l.wait(h)
 		return
 	}
-	words := h.acquisition(h.Owner, ms(h.terms.lease))
+	words := h.acquisition(h.owner, ms(h.terms.lease))
 	if h.request.until.IsZero() {
 		words = append(words, "QUEUE", "0")
 	} else if left := time.Until(h.request.until); left > 0 {
@@ -228,7 +208,7 @@ func (h *Hold) ask() {
 }
 
 // acquisition is the command for it, without what says how it waits.
-func (h *Hold) acquisition(owner, lease string) []string {
+func (h *turn) acquisition(owner, lease string) []string {
 	words := append(h.words("ACQUIRE"), owner, lease)
 	switch t := &h.terms; t.mode {
 	case read:
@@ -241,7 +221,7 @@ func (h *Hold) acquisition(owner, lease string) []string {
 	return append(words, "ONCE")
 }
 
-func (h *Hold) replied(reply any, sent time.Time) {
+func (h *turn) replied(reply any, sent time.Time) {
 	if h.state != asking && h.state != abandoned {
 		return // a message was sooner
 	}
@@ -263,7 +243,7 @@ func (h *Hold) replied(reply any, sent time.Time) {
 }
 
 // message is a message of the server with its tag.
-func (h *Hold) message(word, rest string) {
+func (h *turn) message(word, rest string) {
 	l := h.link
 	switch word {
 	case "granted":
@@ -297,17 +277,17 @@ func (h *Hold) message(word, rest string) {
 
 // granted gives the hold to the program, when all is proved that has to be. Sent is when the
 // request was, if this is its reply.
-func (h *Hold) granted(token int64, sent time.Time) {
+func (h *turn) granted(token int64, sent time.Time) {
 	switch {
 	case h.state == abandoned:
-		h.Token = token
+		h.token = token
 		h.settle()
 		h.leave(false)
 		return
 	case h.state != asking:
 		return
 	}
-	h.state, h.Token, h.deadline = granted, token, sent.Add(h.terms.lease)
+	h.state, h.token, h.deadline = granted, token, sent.Add(h.terms.lease)
 	if h.terms.watchdog && h.link.backend != module {
 		h.session.keep(h, sent)
 	}
@@ -332,7 +312,7 @@ func (h *Hold) granted(token int64, sent time.Time) {
 }
 
 // proved is called when the lease is known to run.
-func (h *Hold) proved() {
+func (h *turn) proved() {
 	if h.terms.acks > 0 {
 		h.session.acker.add(h)
 	} else {
@@ -340,31 +320,32 @@ func (h *Hold) proved() {
 	}
 }
 
-func (h *Hold) give() {
+func (h *turn) give() {
 	delete(h.session.requests, h)
 	h.session.holds[h] = struct{}{}
-	for _, key := range h.Keys() {
+	for _, key := range h.keyList() {
 		h.locks.held[key] = h
 	}
 	h.state = held
+	h.hold.Token, h.hold.Owner = h.token, h.owner
 	h.arm()
 	close(h.request.done)
 	h.request = nil
 }
 
 // notAcquired knows who has it where that is one of these very locks.
-func (h *Hold) notAcquired() error {
-	err := &NotAcquiredError{Key: h.Key}
-	for _, key := range h.Keys() {
+func (h *turn) notAcquired() error {
+	err := &NotAcquiredError{Key: h.key}
+	for _, key := range h.keyList() {
 		if holder := h.locks.held[key]; holder != nil {
-			err.Key, err.HeldBy = key, holder.Owner
+			err.Key, err.HeldBy = key, holder.owner
 		}
 	}
 	return err
 }
 
 // reject gives a hold back that was granted, and fails its request.
-func (h *Hold) reject(err error) {
+func (h *turn) reject(err error) {
 	h.state = abandoned
 	h.settle()
 	h.leave(false)
@@ -372,7 +353,7 @@ func (h *Hold) reject(err error) {
 }
 
 // failed is an error of the server.
-func (h *Hold) failed(err replyError) {
+func (h *turn) failed(err replyError) {
 	if other := h.locks.router.elsewhere(); h.state == asking && err.elsewhere() && other != nil {
 		h.reroute(other)
 		return
@@ -385,7 +366,7 @@ func (h *Hold) failed(err replyError) {
 }
 
 // askLater asks again, as long as there is time: the server grants nothing yet.
-func (h *Hold) askLater(err error) {
+func (h *turn) askLater(err error) {
 	h.link.forget(h)
 	h.session.failure = err
 	h.request.queued = false

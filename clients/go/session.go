@@ -22,15 +22,15 @@ type session struct {
 	dialing   bool
 	backoff   time.Duration // before the next attempt to reconnect
 	failure   error         // why there is none
-	requests  map[*Hold]struct{}
-	holds     map[*Hold]struct{}
+	requests  map[*turn]struct{}
+	holds     map[*turn]struct{}
 	pending   map[*pendingCommand]struct{}
 	acker     acker
 	reach     func() // until there is a connection
 	near      string // in a cluster: a key that the node has
 	backend   backend
 	place     string             // what the names of its places begin with
-	kept      map[*Hold]struct{} // which the session renews
+	kept      map[*turn]struct{} // which the session renews
 	keeper    *time.Timer        // for them; nil: there was none
 	keepsAt   time.Time          // when it rings; zero: it does not
 	keepsLate bool               // it was late, and rings again
@@ -62,8 +62,8 @@ type pendingCommand struct {
 func newSession(locks *Locks, options *redis.Options) *session {
 	s := &session{
 		locks: locks, options: options, subscribe: "SUBSCRIBE", channel: newChannel,
-		requests: map[*Hold]struct{}{}, holds: map[*Hold]struct{}{}, pending: map[*pendingCommand]struct{}{},
-		kept: map[*Hold]struct{}{}, place: rand.Text() + ".",
+		requests: map[*turn]struct{}{}, holds: map[*turn]struct{}{}, pending: map[*pendingCommand]struct{}{},
+		kept: map[*turn]struct{}{}, place: rand.Text() + ".",
 	}
 	s.acker.session, s.reach = s, s.dial
 	return s
@@ -128,7 +128,7 @@ func (s *session) dialled(l *link, err error) bool {
 // begin says on a new connection what was left over from the one before, then asks again.
 func (s *session) begin(l *link) {
 	s.link, l.session, s.failure = l, s, nil
-	l.table, l.leaving = map[uint64]*Hold{}, map[uint64]*Hold{}
+	l.table, l.leaving = map[uint64]*turn{}, map[uint64]*turn{}
 	l.watched, l.plain = map[time.Duration]int{}, map[time.Duration]int{}
 	l.short, l.since, l.pinged = idleLease, l.proof, l.proof
 	first := idleLease / 3
@@ -152,7 +152,7 @@ func (s *session) begin(l *link) {
 
 // ask asks for all that was not asked for on this connection.
 func (s *session) ask() {
-	byNumber := func(a, b *Hold) int { return cmp.Compare(a.number, b.number) }
+	byNumber := func(a, b *turn) int { return cmp.Compare(a.number, b.number) }
 	for _, h := range slices.SortedFunc(maps.Keys(s.requests), byNumber) {
 		if h.link == nil {
 			h.ask()

@@ -25,13 +25,13 @@ type hints struct {
 // is always false for a hold of several keys, of one that is over, and without the module.
 func (h *Hold) Wanted() bool {
 	defer h.locks.lock()()
-	return h.listen() == nil && h.hints.areFresh(h.terms.lease)
+	return h.turn.isHinted()
 }
 
 // AwaitWanted waits until the hold is [Hold.Wanted], or ctx ends, or the hold is over: then it fails
 // with [ErrLost], or says that it was released.
 func (h *Hold) AwaitWanted(ctx context.Context) error {
-	next, err := h.nextHint()
+	turn, next, err := h.nextHint()
 	if next == nil {
 		return err
 	}
@@ -41,12 +41,17 @@ func (h *Hold) AwaitWanted(ctx context.Context) error {
 		return ctx.Err()
 	}
 	defer h.locks.lock()()
-	return h.ended()
+	return turn.ended()
+}
+
+func (h *Hold) nextHint() (*turn, <-chan struct{}, error) {
+	defer h.locks.lock()()
+	next, err := h.turn.nextHint()
+	return h.turn, next, err
 }
 
 // nextHint is nil if the hold is wanted, or has ended.
-func (h *Hold) nextHint() (<-chan struct{}, error) {
-	defer h.locks.lock()()
+func (h *turn) nextHint() (<-chan struct{}, error) {
 	if err := h.listen(); err != nil || h.hints.areFresh(h.terms.lease) {
 		return nil, err
 	}
@@ -56,8 +61,11 @@ func (h *Hold) nextHint() (<-chan struct{}, error) {
 	return h.hints.next, nil
 }
 
+// isHinted has the server say so from now on, and says whether it has.
+func (h *turn) isHinted() bool { return h.listen() == nil && h.hints.areFresh(h.terms.lease) }
+
 // listen has the server say from now on whether the hold is wanted, unless it has ended.
-func (h *Hold) listen() error {
+func (h *turn) listen() error {
 	if err := h.ended(); err != nil {
 		return err
 	}
@@ -69,12 +77,21 @@ func (h *Hold) listen() error {
 }
 
 // mayBeHinted says whether the server may be asked where the link of the hold is. MRENEW does not know the word.
-func (h *Hold) mayBeHinted() bool {
+func (h *turn) mayBeHinted() bool {
 	return h.hints != nil && h.keys == nil && h.link.backend == module && !h.link.unhinted
 }
 
+// withHints has a command that is about to be sent where the link of the hold is ask for them too, if that may be.
+func (h *turn) withHints(words []string) []string {
+	if !h.mayBeHinted() {
+		return words
+	}
+	h.hints.asked = h.link
+	return append(words, wantedWord)
+}
+
 // askHints asks once on each connection. Where there is none, the next one begins with that.
-func (h *Hold) askHints() {
+func (h *turn) askHints() {
 	l := h.link
 	if h.state != held || l == nil || h.hints.asked == l || !h.mayBeHinted() {
 		return
@@ -111,7 +128,7 @@ func (l *link) refusesHints(words []string, reply any) bool {
 }
 
 // isWanted is called when the server says so.
-func (h *Hold) isWanted() {
+func (h *turn) isWanted() {
 	if h.hints == nil {
 		h.hints = &hints{}
 	}
