@@ -5,7 +5,7 @@
 //	defer locks.Close()
 //
 //	err := locks.Do(ctx, "jobs", func(ctx context.Context, hold *rlock.Hold) error {
-//		return store(ctx, hold.Token) // ctx ends when the lock is lost
+//		return store(ctx, hold.token) // ctx ends when the lock is lost
 //	})
 //
 // One [Locks] has one connection to each server, over which all goroutines wait and hold.
@@ -18,5 +18,6 @@
 // whose cause is then a [*LostError]. A process that is paused does not notice it: let
 // storage refuse a smaller [Hold.Token] than it has seen.
 //
-// A long job can stop between two pieces when somebody waits for its lock: [Hold.Wanted].
+// A long job can stop between two pieces when somebody waits for its lock: [Hold.Wanted]. Or it gives way, and goes on
+// behind them: [Hold.GiveWay].
 package rlock

@@ -45,6 +45,7 @@ func (h *turn) refuse(err error) {
 
 func (h *turn) finish(err error) {
 	h.request.err = err
+	h.forgo()
 	close(h.request.done)
 }
 

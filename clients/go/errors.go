@@ -130,6 +130,9 @@ func (e replyError) noLibrary() bool {
 	return e.code() == "NOSCRIPT" || strings.HasPrefix(string(e), "ERR Function not found")
 }
 
+// isSyntax says whether the server does not know a word of it.
+func (e replyError) isSyntax() bool { return strings.HasPrefix(string(e), "ERR syntax error") }
+
 // isOlder says whether the server's module has no heartbeats.
 func (e replyError) isOlder() bool {
 	return e.unknown() && strings.HasPrefix(strings.TrimLeft(string(e[len(unknownCommand):]), " '`\""), heartbeat)

@@ -156,6 +156,29 @@ func ExampleHold_Wanted() {
 	// <nil>
 }
 
+// A long job lets whoever waits in between two pieces, and goes on behind them.
+func ExampleHold_GiveWay() {
+	locks := rlock.New(connect())
+	defer locks.Close()
+	pages := []string{"one", "two", "three"}
+
+	err := locks.Do(context.Background(), "index", func(ctx context.Context, hold *rlock.Hold) error {
+		for _, page := range pages {
+			fmt.Println("written:", page)
+			if _, err := hold.GiveWay(ctx); err != nil { // at once, unless somebody waits
+				return err
+			}
+		}
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// written: one
+	// written: two
+	// written: three
+	// <nil>
+}
+
 func ExampleLocks_Job() {
 	ctx := context.Background()
 	locks := rlock.New(connect())

@@ -14,6 +14,9 @@ type Hold struct {
 
 	locks *Locks
 	turn  *turn
+	next  *turn // while it gives way: what is to come of that
+	// It gave way in vain: who called for that has the error.
+	forgone bool
 }
 
 // Keys are all that it holds.
@@ -53,6 +56,13 @@ func (h *Hold) Release(ctx context.Context) error {
 	locks.mutex.Lock()
 	turn := h.turn
 	turn.look()
+	if h.next != nil {
+		h.next.abandon(&LostError{h.Key, "released"})
+	}
+	if h.forgone {
+		locks.mutex.Unlock()
+		return nil
+	}
 	if turn.reason != nil || turn.state != held {
 		defer locks.mutex.Unlock()
 		return turn.loss()

@@ -88,7 +88,11 @@ func (h *turn) free() {
 		return
 	}
 	for _, key := range h.keyList() {
-		if h.job.keys[key] == h {
+		switch behind := h.behind; {
+		case h.job.keys[key] != h:
+		case behind != nil && behind.leaving > 0:
+			h.job.keys[key] = behind
+		default:
 			delete(h.job.keys, key)
 		}
 	}

@@ -30,6 +30,8 @@ type terms struct {
 	wait     time.Duration
 	lease    time.Duration
 	max      time.Duration
+	least    time.Duration
+	gives    bool // an option was given that is for GiveWay alone
 	err      error
 }
 
@@ -113,7 +115,7 @@ func Acks(n int, d time.Duration) Option {
 }
 
 func newTerms(opts []Option) terms {
-	t := terms{watchdog: true, lease: 10 * time.Second}
+	t := terms{watchdog: true, lease: 10 * time.Second, least: leastAge}
 	for _, opt := range opts {
 		opt(&t)
 	}
@@ -132,6 +134,8 @@ func (t *terms) check(keys []string) error {
 	switch {
 	case t.err != nil:
 		return t.err
+	case t.gives:
+		return wrong("Least is for GiveWay")
 	case t.modes > 1:
 		return wrong("one of Read, Write and Limit")
 	case t.mode == limited && (t.limit < 1 || t.limit > 1_000_000):

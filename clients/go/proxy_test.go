@@ -28,6 +28,7 @@ type proxy struct {
 	cuts   int
 	conns  []net.Conn // all that there were
 	said   bytes.Buffer
+	pieces []string // the same, as it came
 	// The server gets another word of the same length, and the client does not see that.
 	instead [2]string
 }
@@ -55,7 +56,10 @@ func startProxy(t testing.TB, s *server) *proxy {
 }
 
 func (p *proxy) serve(client net.Conn) {
-	server, err := net.Dial("tcp", p.server)
+	p.mutex.Lock()
+	to := p.server
+	p.mutex.Unlock()
+	server, err := net.Dial("tcp", to)
 	if err != nil {
 		client.Close()
 		return
@@ -98,6 +102,7 @@ func (p *proxy) serve(client net.Conn) {
 			p.holds, p.stop = true, ""
 		}
 		p.said.Write(buffer[:n])
+		p.pieces = append(p.pieces, string(buffer[:n]))
 		p.mutex.Unlock()
 		if n > 0 {
 			server.Write(p.replaced(buffer[:n], 0, 1))

@@ -198,10 +198,17 @@ func (h *turn) ask() {
 	if h.terms.watchdog {
 		words = append(words, "WATCHDOG")
 	}
+	words = h.withHints(words)
 	h.request.asked = true
 	number := h.tag
 	l.send(func(reply any, sent time.Time) {
-		if h.link == l && h.tag == number {
+		err, _ := reply.(replyError)
+		switch {
+		case h.link != l || h.tag != number:
+		case h.state == asking && err.isSyntax() && l.refusesHints(words, reply):
+			l.forget(h)
+			h.ask() // without the word
+		default:
 			h.replied(reply, sent)
 		}
 	}, words...)
@@ -327,7 +334,8 @@ func (h *turn) give() {
 		h.locks.held[key] = h
 	}
 	h.state = held
-	h.hold.Token, h.hold.Owner = h.token, h.owner
+	h.since = clock()
+	h.become()
 	h.arm()
 	close(h.request.done)
 	h.request = nil

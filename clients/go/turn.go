@@ -33,6 +33,8 @@ type turn struct {
 	timer     *time.Timer
 	lost      chan struct{}
 	reason    *LostError
+	since     time.Time // when it was granted
+	behind    *turn     // whose release it was asked behind, until the server has taken that
 	onLost    context.CancelCauseFunc
 	request   *request
 	canceling *pendingCommand // its wait is cancelled, and its end was not notified yet
@@ -113,15 +115,19 @@ func (h *turn) lose(reason string) {
 	h.settle()
 	h.free()
 	h.reason = &LostError{h.key, reason}
+	h.notifyLoss()
+	if !given {
+		h.finish(h.reason)
+	}
+}
+
+func (h *turn) notifyLoss() {
 	if h.lost != nil {
 		close(h.lost)
 	}
 	if h.onLost != nil {
 		// The program's contexts are notified: that is its code.
 		go h.onLost(h.reason)
-	}
-	if !given {
-		h.finish(h.reason)
 	}
 }
 
@@ -142,8 +148,9 @@ func (h *turn) depart() *leaving {
 type leaving struct {
 	session *session
 	done    chan error
-	over    func() // its reply has come, or never will; may be nil
-	exact   bool   // it is the first command that ends the hold
+	failed  func(error) // called with each error of it; may be nil
+	over    func()      // its reply has come, or never will; may be nil
+	exact   bool        // it is the first command that ends the hold
 }
 
 func (l *leaving) await(done chan error) {
@@ -166,6 +173,9 @@ func (l *leaving) finish(err error) {
 	if l.over != nil {
 		l.over()
 		l.over = nil
+	}
+	if err != nil && l.failed != nil {
+		l.failed(err)
 	}
 	if l.done != nil {
 		l.done <- err

@@ -2,7 +2,6 @@ package rlock
 
 import (
 	"context"
-	"strings"
 	"time"
 )
 
@@ -119,7 +118,7 @@ func (h *turn) askHints() {
 // nobody asks on this connection again.
 func (l *link) refusesHints(words []string, reply any) bool {
 	err, _ := reply.(replyError)
-	refuses := err.code() == "NOPERM" || strings.HasPrefix(string(err), "ERR syntax error")
+	refuses := err.code() == "NOPERM" || err.isSyntax()
 	if !refuses || words[len(words)-1] != wantedWord {
 		return false
 	}

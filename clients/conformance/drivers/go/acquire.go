@@ -12,7 +12,7 @@ import (
 	rlock "rlock.invalid/clients/go"
 )
 
-var needs = []string{"read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "cluster", "callback", "threads", "tight", "backend", "patience", "wanted"}
+var needs = []string{"read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "cluster", "callback", "threads", "tight", "backend", "patience", "wanted", "give_way"}
 
 // taker is what Locks and Job have in common.
 type taker interface {
@@ -87,6 +87,18 @@ func (d *driver) acquire(ctx context.Context, r *request, locks *rlock.Locks) (m
 	d.mutex.Unlock()
 	d.watch(r.Hold, hold)
 	return map[string]any{"token": hold.Token, "owner": hold.Owner}, nil
+}
+
+func giveWay(ctx context.Context, r *request, hold *rlock.Hold) (map[string]any, error) {
+	var opts []rlock.Option
+	if r.Wait != nil {
+		opts = append(opts, rlock.Wait(ms(*r.Wait)))
+	}
+	if r.Least != nil {
+		opts = append(opts, rlock.Least(ms(*r.Least)))
+	}
+	gave, err := hold.GiveWay(ctx, opts...)
+	return map[string]any{"gave": gave, "token": hold.Token, "owner": hold.Owner}, err
 }
 
 // watch reports the loss. Its goroutine ends with the process where there is none.

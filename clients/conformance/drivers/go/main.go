@@ -54,6 +54,7 @@ type request struct {
 	Of       string `json:"of"`
 	Ms       int64  `json:"ms"`
 	Within   *int64 `json:"within"`
+	Least    *int64 `json:"least"`
 }
 
 type driver struct {
@@ -179,11 +180,17 @@ func (d *driver) run(ctx context.Context, r *request) (map[string]any, error) {
 	case "release":
 		return nil, hold.Release(ctx)
 	case "renew":
-		return nil, hold.Renew(ctx, ms(*r.Lease))
+		lease := 10 * time.Second // as of each that names none
+		if r.Lease != nil {
+			lease = ms(*r.Lease)
+		}
+		return nil, hold.Renew(ctx, lease)
 	case "again":
 		return nil, hold.Again()
 	case "wanted":
 		return map[string]any{"wanted": wanted(ctx, r, hold)}, nil
+	case "give_way":
+		return giveWay(ctx, r, hold)
 	case "callback":
 		d.callback(r, locks, hold)
 		return nil, nil
