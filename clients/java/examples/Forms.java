@@ -44,6 +44,15 @@ public class Forms {
             }
         }
         {
+            try (Hold hold = locks.acquire("jobs", Duration.ofSeconds(10))) {
+                for (int item = 0; item < 1_000; item++) {
+                    step();
+                    save(hold.token()); // which is another one once it has given way
+                    hold.giveWay();     // at once, unless somebody waits
+                }
+            }
+        }
+        {
             CompletableFuture<Hold> future = locks.acquireAsync(Request.of("jobs").waitingForEver());
             future.thenCompose(hold -> {
                 step();

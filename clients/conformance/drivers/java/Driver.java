@@ -33,7 +33,7 @@ import java.util.concurrent.TimeoutException;
 final class Driver {
     private static final List<String> NEEDS = List.of(
             "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "notified",
-            "callback", "threads", "surrogates", "tight", "backend", "patience", "wanted");
+            "callback", "threads", "surrogates", "tight", "backend", "patience", "wanted", "give_way");
 
     private final Map<String, Locks> locks = new ConcurrentHashMap<>();
     private final Map<String, Job> jobs = new ConcurrentHashMap<>();
@@ -244,18 +244,26 @@ final class Driver {
                 holds.get(name).add(holds.get(name).getLast().again());
                 return Map.of();
             case "renew":
-                holds.get(name).getLast().renew(line.time("lease"));
+                holds.get(name).getLast().renew(line.has("lease") ? line.time("lease") : Duration.ofSeconds(10));
                 return Map.of();
             case "state":
                 var state = new LinkedHashMap<String, Object>();
                 var hold = holds.get(name).getFirst();
                 state.put("lost", hold.isLost() ? hold.lost().toCompletableFuture().get().reason() : null);
                 return state;
+            case "give_way":
+                return giveWay(holds.get(name).getFirst(), line);
             case "wanted":
                 return Map.of("wanted", isWanted(holds.get(name).getFirst(), line));
             default:
                 throw new UnsupportedOperationException(line.text("do"));
         }
+    }
+
+    private static Map<String, Object> giveWay(Hold hold, Line line) throws Exception {
+        var wait = line.has("wait") ? line.time("wait") : null;
+        boolean gave = line.has("least") ? hold.giveWay(wait, line.time("least")) : hold.giveWay(wait);
+        return Map.of("gave", gave, "token", hold.token(), "owner", hold.owner());
     }
 
     private static boolean isWanted(Hold hold, Line line) throws Exception {

@@ -96,7 +96,7 @@ final class Acks {
         connected(round.get(round.size() - 1).first)
                 .thenCompose(wire -> round(wire, round))
                 .whenComplete((count, error) -> {
-                    Throwable cause = error == null ? null : Hold.cause(error);
+                    Throwable cause = error == null ? null : Thrown.cause(error);
                     round.forEach(one -> answer(one, count, cause));
                     done();
                     next();
@@ -162,7 +162,7 @@ final class Acks {
 
     private static <T> CompletableFuture<T> bySecond(CompletableFuture<T> reply) {
         return reply.exceptionallyCompose(error -> CompletableFuture.failedFuture(
-                Reply.refusal(Hold.cause(error)) != null ? error : new Second(error)));
+                Reply.refusal(Thrown.cause(error)) != null ? error : new Second(error)));
     }
 
     /** What has no answer for too long is over, with that connection. */

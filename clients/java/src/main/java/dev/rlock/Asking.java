@@ -34,6 +34,12 @@ final class Asking implements Ticket {
     /** What it became. */
     Holding given;
     Future<?> timer;
+    /** Whether it is wanted, from the grant on; null: it is not to be notified of that. */
+    Wanted wanted;
+    /** When the server has taken it no older hold of the owner is left, which it would be given in place of a new one. */
+    private CompletableFuture<Void> before = CompletableFuture.completedFuture(null);
+    /** On this connection it comes behind that. */
+    private Wire behindIt;
 
     Asking(Request request, String owner, Job job, Job.Place place) {
         this.request = request;
@@ -75,6 +81,24 @@ final class Asking implements Ticket {
         return byServer;
     }
 
+    /** What ends its owner's last hold of the lock is said on this connection, ahead of it. */
+    void comesBehind(PendingCommand last, Wire wire) {
+        if (job != null) {
+            before = last.taken;
+            behindIt = wire;
+        }
+    }
+
+    /** Whether it may be said there; else {@link #before} has to come first. */
+    boolean maySay(Wire wire) {
+        return before.isDone() || wire == behindIt;
+    }
+
+    /** At once if there is nothing before it. */
+    void behindThat(Runnable next) {
+        before.whenComplete((nothing, error) -> next.run());
+    }
+
     /** Not under the monitor: who waits for it wakes at once, and wants that. */
     void complete() {
         if (given != null) {
@@ -85,7 +109,7 @@ final class Asking implements Ticket {
     /** Its job may ask for the same key again. */
     void leave() {
         if (job != null) {
-            job.leave(request, place);
+            behindThat(() -> job.leave(request, place));
         }
     }
 

@@ -22,28 +22,62 @@ final class Asks {
         this.timeout = timeout;
     }
 
-    /** However the wait ends without the hold, the request is cancelled. */
+    /** A hold of its own. */
+    private final class Acquired implements Asked<Hold> {
+        private final Asking asking;
+
+        Acquired(Asking asking) {
+            this.asking = asking;
+        }
+
+        @Override
+        public Asking asking() {
+            return asking;
+        }
+
+        @Override
+        public CompletableFuture<Holding> end() {
+            return asking.end;
+        }
+
+        @Override
+        public Hold of(Holding granted) {
+            return new Hold(granted, Asks.this);
+        }
+
+        @Override
+        public void giveUp() {
+            Asks.this.giveUp(asking, new NotAcquiredException(asking.request.key(), null));
+        }
+    }
+
     Hold await(Asking asking) throws InterruptedException {
+        return await(new Acquired(asking));
+    }
+
+    /** However the wait ends without what was asked for, the request is cancelled. */
+    <T> T await(Asked<T> one) throws InterruptedException {
         try {
-            return new Hold(Wait.get(asking.end, false));
+            return one.of(Wait.get(one.end(), false));
         } catch (ExecutionException error) {
-            throw Hold.unwrapped(error.getCause());
+            throw Thrown.unwrapped(error.getCause());
         } catch (Throwable error) {
-            giveUp(asking);
+            one.giveUp();
             throw error;
         } finally {
-            asked.remove(asking);
+            asked.remove(one.asking());
         }
     }
 
     /** The same, but that an interrupt does not end the wait. */
     Hold awaitUninterruptibly(Asking asking) {
+        var one = new Acquired(asking);
         try {
-            return new Hold(Wait.join(asking.end, false));
+            return one.of(Wait.join(one.end(), false));
         } catch (CompletionException error) {
-            throw Hold.unwrapped(error);
+            throw Thrown.unwrapped(error);
         } catch (Throwable error) {
-            giveUp(asking);
+            one.giveUp();
             throw error;
         } finally {
             asked.remove(asking);
@@ -51,39 +85,37 @@ final class Asks {
     }
 
     /** In the form of {@link Locks#acquireAsync}. */
-    HoldFuture future(Request request) {
-        var future = new HoldFuture();
-        Asking asking;
+    CompletableFuture<Hold> future(Request request) {
         try {
-            asking = asked(request, request.job, new Job.Place());
+            return future(new Acquired(asked(request, request.job, new Job.Place())));
         } catch (RlockException error) { // held by the job
-            future.completeExceptionally(error);
-            return future;
+            return CompletableFuture.failedFuture(error);
         }
-        try {
-            answer(asking, future);
-        } catch (Throwable error) {
-            forsake(asking);
-            throw error;
-        }
-        return future;
     }
 
-    private void answer(Asking asking, HoldFuture future) {
-        asking.end.whenCompleteAsync((holding, error) -> {
-            asked.remove(asking);
+    <T> CompletableFuture<T> future(Asked<T> one) {
+        try {
+            var future = new AskedFuture<T>();
+            answer(one, future);
+            return future;
+        } catch (Throwable error) {
+            forsake(one);
+            throw error;
+        }
+    }
+
+    private <T> void answer(Asked<T> one, CompletableFuture<T> future) {
+        one.end().whenCompleteAsync((holding, error) -> {
+            asked.remove(one.asking());
             if (error != null) {
-                future.completeExceptionally(error);
-            } else {
-                var hold = new Hold(holding);
-                if (!future.complete(hold)) {
-                    hold.releaseAsync();
-                }
+                future.completeExceptionally(Thrown.cause(error));
+            } else if (!future.complete(one.of(holding))) {
+                one.giveUp();
             }
         }, CallbackExecutor.POOL);
-        future.whenComplete((hold, error) -> {
-            if (!asking.end.isDone()) {
-                giveUp(asking);
+        future.whenComplete((value, error) -> {
+            if (!one.end().isDone()) {
+                one.giveUp();
             }
         });
     }
@@ -100,10 +132,15 @@ final class Asks {
         try {
             ask(asking, before);
         } catch (Throwable error) { // no thread, or no memory
-            forsake(asking);
+            forsake(new Acquired(asking));
             throw error;
         }
         return asking;
+    }
+
+    /** A request that its session has at once. */
+    void begin(Asking asking) {
+        asked.add(asking);
     }
 
     private void ask(Asking asking, CompletableFuture<Void> before) {
@@ -136,17 +173,17 @@ final class Asks {
     }
 
     /** Its caller has an error in the place of it. */
-    private void forsake(Asking asking) {
-        asked.remove(asking);
-        giveUp(asking);
+    private void forsake(Asked<?> one) {
+        asked.remove(one.asking());
+        one.giveUp();
     }
 
-    void giveUp(Asking asking) {
+    void giveUp(Asking asking, RlockException why) {
         Calls.run(() -> {
             asking.giveUp(); // which its session sees if it has none yet
             Session session = asking.session;
             if (session != null) {
-                session.requests.giveUp(asking, new NotAcquiredException(asking.request.key(), null));
+                session.requests.giveUp(asking, why);
             }
         });
     }

@@ -61,7 +61,7 @@ final class Calls {
             if (error.getCause() instanceof Error wrong) {
                 throw wrong;
             }
-            throw Hold.unwrapped(error);
+            throw Thrown.unwrapped(error);
         }
     }
 

@@ -23,7 +23,7 @@ record Closing(Router router, ScheduledExecutorService timer, long timeout, Runn
         } catch (OutOfMemoryError error) { // there is no thread
             leaving.run();
         }
-        Hold.get(left);
+        Wait.unlessInterrupted(left);
     }
 
     /** All sessions are closed, and their pending commands answered; in a cluster these may go to another one meanwhile. */

@@ -80,7 +80,7 @@ final class Dialler {
     private void done(Wire wire, Throwable error) {
         synchronized (session.lock) {
             busy = false;
-            last = error == null ? null : Hold.cause(error);
+            last = error == null ? null : Thrown.cause(error);
             if (wire == null || !session.opened(wire)) {
                 var refused = Reply.refused(last);
                 if (refused != null) {

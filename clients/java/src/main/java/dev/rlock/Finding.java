@@ -75,7 +75,7 @@ final class Finding {
     /** @param other what to do when the server refuses; null: that is the result */
     private static <T> CompletableFuture<T> or(CompletableFuture<T> reply, Function<String, CompletableFuture<T>> other) {
         return reply.exceptionallyCompose(error -> {
-            String refusal = Reply.refusal(Hold.cause(error));
+            String refusal = Reply.refusal(Thrown.cause(error));
             var next = refusal == null ? null : other.apply(refusal);
             return next == null ? CompletableFuture.failedFuture(error) : next;
         });

@@ -42,7 +42,7 @@ final class Hints {
             by.call(holding.target.renew(lease, words(holding, holding.byServer))).whenComplete((one, error) -> {
                 synchronized (session.lock) {
                     String refusal = Reply.refusal(error);
-                    if (refusal != null && by == session.wire() && !isRefused(holding, by, refusal)) {
+                    if (refusal != null && by == session.wire() && !isRefused(holding.wanted, by, refusal)) {
                         failed(holding, refusal);
                     }
                 }
@@ -81,16 +81,31 @@ final class Hints {
         return words.toArray();
     }
 
-    /** Whether it is the word that a RENEW was refused for: the server is too old, or does not let us say it. */
-    boolean isRefused(Holding holding, Wire by, String refusal) {
-        if (holding.wanted == null || holding.wanted.askedBy != by) {
+    /** What a request says so that its hold is notified of that from the grant on. What was said before is nothing then. */
+    Object[] words(Asking asking) {
+        if (asking.wanted == null || !session.wire().hearsWanted()) {
+            return new Object[0];
+        }
+        asking.wanted = new Wanted();
+        asking.wanted.askedBy = session.wire();
+        return new Object[] {"WANTED"};
+    }
+
+    /** Whether it is the word that was refused: the server is too old, or does not let us say it. */
+    boolean isRefused(Wanted wanted, Wire by, String refusal) {
+        if (wanted == null || wanted.askedBy != by) {
             return false;
         }
-        holding.wanted.askedBy = null;
-        boolean refused = refusal.startsWith("NOPERM") || refusal.startsWith("ERR syntax error");
+        wanted.askedBy = null;
+        boolean refused = refusal.startsWith("NOPERM") || isUnknown(refusal);
         if (refused) {
             by.hearsNoWanted();
         }
         return refused;
+    }
+
+    /** So an older module says that it does not know the word. */
+    static boolean isUnknown(String refusal) {
+        return refusal.startsWith("ERR syntax error");
     }
 }

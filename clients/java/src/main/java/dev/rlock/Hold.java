@@ -5,7 +5,6 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -17,11 +16,16 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * {@link #lost}; and give {@link #token} to the storage, so that it refuses what comes too late.
  */
 public final class Hold implements AutoCloseable {
-    private final Holding holding;
+    /** Another one once it has given way. */
+    volatile Holding holding;
+    private final Asks asks;
     private final AtomicBoolean released = new AtomicBoolean();
+    /** While it gives way; under the session's lock. */
+    Way way;
 
-    Hold(Holding holding) {
+    Hold(Holding holding, Asks asks) {
         this.holding = holding;
+        this.asks = asks;
     }
 
     /**
@@ -73,11 +77,12 @@ public final class Hold implements AutoCloseable {
 
     /** How it was lost, or null. */
     String lossReason() {
-        if (!holding.isOver()) {
-            return holding.lost;
+        Holding now = holding;
+        if (!now.isOver()) {
+            return now.lost;
         }
         Room.take();
-        return Calls.call(holding::lost);
+        return Calls.call(now::lost);
     }
 
     /**
@@ -90,7 +95,11 @@ public final class Hold implements AutoCloseable {
      */
     public CompletionStage<LostException> lost() {
         Room.take();
-        return Calls.call(holding::lostLater);
+        return Calls.call(() -> {
+            synchronized (holding.lock) {
+                return holding.lostLater();
+            }
+        });
     }
 
     /**
@@ -105,15 +114,16 @@ public final class Hold implements AutoCloseable {
      *     too old for it
      */
     public boolean isWanted() {
-        if (released.get() || holding.isOver()) {
+        Holding now = holding;
+        if (released.get() || now.isOver()) {
             return false;
         }
-        Wanted wanted = holding.wanted;
+        Wanted wanted = now.wanted;
         if (wanted == null) {
             Room.take();
             wanted = Calls.call(() -> {
                 synchronized (holding.lock) {
-                    return holding.session.hints.of(holding);
+                    return now.session.hints.of(now);
                 }
             });
         }
@@ -130,7 +140,7 @@ public final class Hold implements AutoCloseable {
         Room.take();
         return Calls.call(() -> {
             synchronized (holding.lock) {
-                boolean over = released.get() || holding.lost() != null;
+                boolean over = isReleased() || holding.lost() != null;
                 return over ? CompletableFuture.completedFuture(false) : holding.session.hints.of(holding).later();
             }
         });
@@ -153,7 +163,7 @@ public final class Hold implements AutoCloseable {
         try {
             Wait.join(renewed, true);
         } catch (CompletionException error) {
-            throw unwrapped(error);
+            throw Thrown.unwrapped(error);
         }
     }
 
@@ -182,10 +192,10 @@ public final class Hold implements AutoCloseable {
 
     private CompletableFuture<Void> renewing(Duration lease) {
         long millis = Millis.of(lease, "lease");
-        if (released.get()) {
-            return CompletableFuture.failedFuture(new IllegalStateException("the hold is released"));
-        }
         synchronized (holding.lock) {
+            if (released.get() && holding.lost() == null) {
+                return CompletableFuture.failedFuture(new IllegalStateException("the hold is released"));
+            }
             return holding.session.holds.renew(holding, millis);
         }
     }
@@ -208,12 +218,84 @@ public final class Hold implements AutoCloseable {
             if (holding.lost() != null) {
                 throw holding.loss();
             }
-            if (released.get()) {
+            if (isReleased()) {
                 throw new IllegalStateException("the hold is released");
             }
             holding.holds++;
-            return new Hold(holding);
+            return new Hold(holding, asks);
         }
+    }
+
+    /**
+     * {@link #giveWay(Duration)}, for as long as it takes.
+     *
+     * @return as there
+     * @throws InterruptedException as there
+     */
+    public boolean giveWay() throws InterruptedException {
+        return giveWay(null);
+    }
+
+    /**
+     * {@link #giveWay(Duration, Duration)}, if it was granted 20 ms ago or more.
+     *
+     * @param wait as there
+     * @return as there
+     * @throws InterruptedException as there
+     */
+    public boolean giveWay(Duration wait) throws InterruptedException {
+        return giveWay(wait, Duration.ofMillis(20));
+    }
+
+    /**
+     * For a long job, between two pieces of its work: if somebody waits ({@link #isWanted}), releases the lock and acquires
+     * it again behind them. Then the same hold holds again, with a new {@link #token} and a whole lease, and
+     * {@link Request#max} counted anew; its {@link #lost} goes on. What the lock protects may have changed meanwhile.
+     *
+     * <p>If nobody waits it does nothing, at once. If it fails after it has begun the hold is over: lost, {@code released} if
+     * it was not lost before; to release it does nothing more. In between it is over for others too, and if another thread
+     * releases it then, that ends the wait.
+     *
+     * @param wait for at most so long to have it again; null: for as long as it takes
+     * @param least it does nothing either if it was granted less than that ago; zero: however young it is
+     * @return whether it has given way, and holds again. False also for the time of {@link #atLeast}, and where a hold is
+     *     never wanted, as without the module
+     * @throws LostException if it was lost or released, before or meanwhile
+     * @throws NotAcquiredException if others had it for the whole wait
+     * @throws DeadlockException if the wait would never have ended
+     * @throws RefusedException if the server refuses, the release too
+     * @throws ConnectionException if there is no connection within the time
+     * @throws IllegalStateException of several keys, of what is held more than once ({@link #again}), and of what a thread
+     *     both reads and writes: nothing was done
+     * @throws InterruptedException if the thread was interrupted; if that was before the call, nothing was done
+     */
+    public boolean giveWay(Duration wait, Duration least) throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        Room.take();
+        Way begun = Calls.call(() -> Way.of(this, asks, wait, least));
+        return begun != null && asks.await(begun);
+    }
+
+    /**
+     * {@link #giveWay(Duration, Duration)}, without blocking. Whatever completes the future otherwise ends the wait on the
+     * server too, and the hold is over.
+     *
+     * @param wait for at most so long to have it again; null: for as long as it takes
+     * @param least it does nothing if it was granted less than that ago
+     * @return as there; it fails as that does
+     */
+    public CompletableFuture<Boolean> giveWayAsync(Duration wait, Duration least) {
+        Room.take();
+        return Calls.call(() -> {
+            try {
+                Way begun = Way.of(this, asks, wait, least);
+                return begun == null ? CompletableFuture.completedFuture(false) : asks.future(begun);
+            } catch (RlockException | IllegalStateException error) {
+                return CompletableFuture.failedFuture(error);
+            }
+        });
     }
 
     /**
@@ -232,7 +314,7 @@ public final class Hold implements AutoCloseable {
 
     /** For a call that has made sure of its room. */
     void end() {
-        get(Calls.call(this::releasing));
+        Wait.unlessInterrupted(Calls.call(this::releasing));
     }
 
     /** {@link #release}. */
@@ -253,12 +335,37 @@ public final class Hold implements AutoCloseable {
     }
 
     private CompletableFuture<Void> releasing() {
-        if (!last()) {
-            return done();
-        }
         synchronized (holding.lock) {
-            return holding.session.holds.release(holding);
+            if (!released.compareAndSet(false, true)) {
+                return CompletableFuture.completedFuture(null);
+            } else if (way != null) {
+                way.giveUp();
+                return CompletableFuture.completedFuture(null);
+            }
+            // Once lost each of them says so.
+            boolean isLast = --holding.holds == 0 || holding.lost() != null;
+            return isLast ? holding.session.holds.release(holding) : CompletableFuture.completedFuture(null);
         }
+    }
+
+    /** By all, or to be asked for again. */
+    boolean isReleased() {
+        return released.get() || holding.released;
+    }
+
+    /** It is over, and its scope need not know. */
+    void gaveWayInVain(String reason) {
+        released.set(true);
+        holding.gaveWayInVain(reason);
+    }
+
+    /** A lock in the form of java.util.concurrent is locked once more, or once less. */
+    void nest(int more) {
+        Calls.run(() -> {
+            synchronized (holding.lock) {
+                holding.holds += more;
+            }
+        });
     }
 
     /**
@@ -289,44 +396,5 @@ public final class Hold implements AutoCloseable {
 
     private CompletableFuture<Void> done() {
         return CompletableFuture.completedFuture(null);
-    }
-
-    /** Whether the server has to know of it. */
-    private boolean last() {
-        if (!released.compareAndSet(false, true)) {
-            return false;
-        }
-        synchronized (holding.lock) {
-            // Once lost each of them says so.
-            return --holding.holds == 0 || holding.lost() != null;
-        }
-    }
-
-    /** A thread that is interrupted does not wait. */
-    static void get(CompletableFuture<Void> future) {
-        try {
-            Wait.get(future, true);
-        } catch (InterruptedException error) {
-            Thread.currentThread().interrupt();
-        } catch (ExecutionException error) {
-            throw unwrapped(error.getCause());
-        }
-    }
-
-    static Throwable cause(Throwable error) {
-        return error instanceof CompletionException && error.getCause() != null ? cause(error.getCause()) : error;
-    }
-
-    /** To be thrown by this thread, whose stack it has: that of the one which made it leads nowhere in the program. */
-    static RuntimeException unwrapped(Throwable error) {
-        if (!(cause(error) instanceof RuntimeException known)) {
-            return new IllegalStateException(error);
-        }
-        if (known instanceof RlockException
-                || known instanceof IllegalStateException
-                || known instanceof IllegalArgumentException) {
-            known.fillInStackTrace();
-        }
-        return known;
     }
 }

@@ -14,9 +14,11 @@ final class Holding implements Ticket {
     Session session;
     final Request request;
     final Target target;
-    private final Job job;
+    /** Null also once it has given way: then the request has its place. */
+    private Job job;
     private final Job.Place place;
     final long token;
+    final long since = System.nanoTime();
     /** Its name on the present connection; 0: it has none there. */
     long tag;
     /** Asks for it on a new connection, until that is answered. */
@@ -62,6 +64,7 @@ final class Holding implements Ticket {
         tag = asking.tag;
         lease = request.lease;
         byServer = asking.byServer;
+        wanted = asking.wanted;
         lease(lease, asking.sent);
     }
 
@@ -122,16 +125,57 @@ final class Holding implements Ticket {
         }
         giveUp(); // before anybody sees that it is lost, and asks anew
         lost = reason;
+        notifyLost();
+        return true;
+    }
+
+    private void notifyLost() {
         if (onLost != null) {
             // Not by this thread: it reads the connection, and holds a monitor.
             onLost.completeAsync(this::loss, CallbackExecutor.POOL);
         }
-        return true;
     }
 
     /** It is found out while its release is under way, which reports it. */
     void wasLost(String reason) {
         lost = reason;
+    }
+
+    /** It was released so as to be asked for again, which was in vain. */
+    void gaveWayInVain(String reason) {
+        if (lost == null) {
+            lost = reason;
+        }
+        notifyLost();
+    }
+
+    /** Why it cannot give way, whoever waits; null: it can. */
+    String unfitToGiveWay() {
+        if (target.several()) {
+            return "a hold of several keys cannot give way";
+        } else if (holds > 1) {
+            return request.key() + " is held more than once: release the others first, for all of them would give way";
+        } else if (job != null && job.hasBeside(place)) {
+            return "a lock that its thread both reads and writes cannot give way";
+        }
+        return null;
+    }
+
+    /** What asks for it again, by the owner of its job, of which it takes the place. */
+    Asking anew(Request again) {
+        var asking = new Asking(again, job == null ? Owner.fresh() : job.owner(), job, place);
+        asking.wanted = new Wanted();
+        job = null;
+        return asking;
+    }
+
+    /** Whoever wants to know of the loss of the one that gave way for this learns of the loss of this one. */
+    void takeOver(Holding before) {
+        onLost = before.onLost;
+        seen = before.seen;
+        if (lost != null) {
+            notifyLost();
+        }
     }
 
     /**

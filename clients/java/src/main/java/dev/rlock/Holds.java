@@ -146,7 +146,7 @@ final class Holds {
 
             @Override
             boolean saysLess(Session on, Wire by, String refusal) {
-                return on.hints.isRefused(holding, by, refusal);
+                return on.hints.isRefused(holding.wanted, by, refusal);
             }
         };
         holding.regaining = asked;
@@ -232,7 +232,7 @@ final class Holds {
             synchronized (session.lock) {
                 if (text == null || by != session.wire()) {
                     return; // subscribed from now on, or the connection broke
-                } else if (session.hints.isRefused(holding, by, text)) {
+                } else if (session.hints.isRefused(holding.wanted, by, text)) {
                     regainByServer(holding);
                 } else if (text.startsWith("NOTHELD")) {
                     regainAnswered(holding, text);
@@ -270,6 +270,17 @@ final class Holds {
             holding.released = true;
             return CompletableFuture.failedFuture(holding.loss());
         }
+    }
+
+    /** Releases it, and sends the request, perhaps of the same owner, right behind that. Completes as the release does. */
+    CompletableFuture<Void> giveWay(Holding holding, Asking asking) {
+        var last = release(holding, holding.regained);
+        asking.comesBehind(last, session.wire());
+        return Wire.inOneWrite(session.wire(), () -> {
+            var released = end(holding, last);
+            session.router.ask(asking);
+            return released;
+        });
     }
 
     private CompletableFuture<Void> end(Holding holding, PendingCommand pending) {

@@ -89,6 +89,14 @@ public final class Job {
         }
     }
 
+    /** Whether its owner has, or awaits, the lock in another way too, as a thread that writes may read. */
+    boolean hasBeside(Place place) {
+        synchronized (lock) {
+            return place.name instanceof Threads.Place name
+                    && places.values().stream().anyMatch(other -> !other.givenUp && name.isBeside(other.name));
+        }
+    }
+
     void giveUp(Place place) {
         synchronized (lock) {
             place.givenUp = true;

@@ -91,7 +91,7 @@ final class Library implements Wire.Speech {
     /** Where it is there already, by another client or of another version, it stays. */
     static CompletableFuture<Object> loadFunctions(Wire wire) {
         return wire.send(Command.of("FUNCTION", "LOAD", text())).exceptionallyCompose(error -> {
-            String refusal = Reply.refusal(Hold.cause(error));
+            String refusal = Reply.refusal(Thrown.cause(error));
             return refusal != null && refusal.contains("already exists")
                     ? CompletableFuture.completedFuture(null)
                     : CompletableFuture.failedFuture(error);
@@ -176,7 +176,7 @@ final class Library implements Wire.Speech {
                 return;
             }
         }
-        all.forEach(called -> called.answer.completeExceptionally(Hold.cause(error)));
+        all.forEach(called -> called.answer.completeExceptionally(Thrown.cause(error)));
     }
 
     /** What the library, or the server beneath it, says of a missing right in other words. */

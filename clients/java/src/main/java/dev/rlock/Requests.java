@@ -55,6 +55,15 @@ final class Requests {
         takeUnsent().forEach(this::send);
     }
 
+    /** What had to wait for something else to come first. */
+    private void sendLate() {
+        synchronized (session.lock) {
+            if (session.listens()) {
+                sendAll();
+            }
+        }
+    }
+
     List<Asking> takeUnsent() {
         var all = List.copyOf(unsent);
         unsent.clear();
@@ -62,6 +71,11 @@ final class Requests {
     }
 
     private void send(Asking asking) {
+        if (!asking.maySay(session.wire())) {
+            unsent.add(asking);
+            asking.behindThat(() -> asking.session.requests.sendLate());
+            return;
+        }
         long left = asking.left();
         asking.token = 0;
         asking.queued = left != 0;
@@ -72,7 +86,8 @@ final class Requests {
         }
         asking.sentEver = true;
         asking.tag = session.put(asking);
-        onReply(asking, session.wire().call(asking.target.acquire(left, session.channel(), asking.tag)), reply -> {
+        Wire.Command command = asking.target.acquire(left, session.channel(), asking.tag, session.hints.words(asking));
+        onReply(asking, session.wire().call(command), reply -> {
             if (reply instanceof Long token) {
                 granted(asking, token, false);
             } else if (!asking.queued) {
@@ -111,11 +126,23 @@ final class Requests {
 
     void notified(Asking asking, String word, String rest) {
         switch (word) {
-            case "granted" -> granted(asking, Long.parseLong(Reply.code(rest)), true); // more words may follow
+            case "granted" -> {
+                if (rest.endsWith(" wanted")) {
+                    wanted(asking);
+                }
+                granted(asking, Long.parseLong(Reply.code(rest)), true); // more words may follow
+            }
+            case "wanted" -> wanted(asking); // ahead of the reply
             case "timeout" -> fail(asking, notAcquired(asking));
             case "lost" -> fail(asking, new LostException(asking.request.key(), rest)); // while it waits for acks
             case "error" -> refused(asking, rest);
             default -> {} // a newer server says more
+        }
+    }
+
+    private static void wanted(Asking asking) {
+        if (asking.wanted != null) {
+            asking.wanted.said(asking.lease());
         }
     }
 
@@ -134,6 +161,9 @@ final class Requests {
             session.timer.schedule(() -> session.router.ask(asking), 500, TimeUnit.MILLISECONDS);
         } else if (text.startsWith("NOTHELD")) { // its grant ended before it could be renewed
             fail(asking, new LostException(asking.request.key(), "expired"));
+        } else if (Hints.isUnknown(text) && session.hints.isRefused(asking.wanted, session.wire(), text)) {
+            forget(asking);
+            send(asking); // without the word
         } else {
             session.dialler.good();
             if (asking.token == 0) {

@@ -39,8 +39,11 @@ record Target(Request request, String owner) {
         return request.mode == Mode.PLAIN ? List.of() : List.of(request.mode.word);
     }
 
-    /** @param wait ms; 0: does not wait */
-    Command acquire(long wait, String channel, long tag) {
+    /**
+     * @param wait ms; 0: does not wait
+     * @param more that the module alone knows
+     */
+    Command acquire(long wait, String channel, long tag, Object... more) {
         var options = new ArrayList<Object>();
         options.add(request.lease);
         options.addAll(wanted());
@@ -53,6 +56,7 @@ record Target(Request request, String owner) {
         if (request.watchdog) {
             words.add("WATCHDOG");
         }
+        words.addAll(List.of(more));
         options.add("ONCE");
         return command("acquire", words, options, wait, tag);
     }

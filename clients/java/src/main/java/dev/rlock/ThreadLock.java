@@ -71,6 +71,7 @@ public final class ThreadLock implements Lock {
         try {
             if (!held.hold.isLost()) {
                 held.hold.lengthen(request.lease);
+                held.hold.nest(1);
                 held.times++;
                 return true;
             }
@@ -167,6 +168,8 @@ public final class ThreadLock implements Lock {
                 held.hold.end();
             } else if (held.hold.lossReason() != null) {
                 throw new LostException(request.key(), held.hold.lossReason());
+            } else {
+                held.hold.nest(-1);
             }
         } catch (LostException error) {
             var wrong = new IllegalMonitorStateException(error.getMessage());
@@ -218,7 +221,8 @@ public final class ThreadLock implements Lock {
 
     /**
      * What this thread has locked by this lock, lost or not: with the token, and with word of the
-     * loss. Do not release it; {@link #unlock} does.
+     * loss. Do not release it; {@link #unlock} does. It {@linkplain Hold#giveWay(Duration, Duration) gives way} only while it
+     * is locked once.
      *
      * @return nothing if this thread does not hold it
      */

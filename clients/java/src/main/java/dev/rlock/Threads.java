@@ -47,7 +47,11 @@ final class Threads {
     private record Mine(Job job, Map<Place, Held> held) {}
 
     /** A name is one lock to read and another to write. */
-    record Place(String key, Mode mode) {}
+    record Place(String key, Mode mode) {
+        boolean isBeside(Object other) {
+            return other instanceof Place place && !equals(place) && key.equals(place.key);
+        }
+    }
 
     /** A lock of this thread, so many times. */
     static final class Held {

@@ -55,6 +55,17 @@ final class Wait implements ForkJoinPool.ManagedBlocker {
         }
     }
 
+    /** A thread that is interrupted does not wait. */
+    static void unlessInterrupted(CompletableFuture<Void> future) {
+        try {
+            get(future, true);
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException error) {
+            throw Thrown.unwrapped(error.getCause());
+        }
+    }
+
     /** For at most so many ms, done or not. */
     static void atMost(CompletableFuture<?> future, long millis) throws InterruptedException {
         if (!future.isDone()) {

@@ -5,15 +5,19 @@ import io.lettuce.core.RedisConnectionStateAdapter;
 import io.lettuce.core.api.StatefulConnection;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.codec.StringCodec;
+import io.lettuce.core.protocol.AsyncCommand;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.ProtocolKeyword;
+import io.lettuce.core.protocol.RedisCommand;
 import io.lettuce.core.pubsub.RedisPubSubAdapter;
 import io.lettuce.core.pubsub.StatefulRedisPubSubConnection;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 
 /** One connection, used once: when it breaks it stays broken. */
 final class Wire {
@@ -30,6 +34,9 @@ final class Wire {
     private boolean deaf;
     /** The same of WANTED. */
     private boolean deafToWanted;
+    private final Object writing = new Object();
+    /** What is to go out in one write; null: each by itself. */
+    private List<RedisCommand<String, String, ?>> together;
 
     /** @param onBreak called once, by any thread */
     Wire(StatefulRedisConnection<String, String> connection, Consumer<Wire> onBreak) {
@@ -81,7 +88,7 @@ final class Wire {
             }
         });
         var subscribed = wire.subscribe(channel).exceptionallyCompose(error -> {
-            String refusal = Reply.refusal(Hold.cause(error));
+            String refusal = Reply.refusal(Thrown.cause(error));
             boolean old = wire.sharded && refusal != null && refusal.startsWith("ERR unknown command");
             return CompletableFuture.failedFuture(old ? new RefusedException(Reply.NO_SHARDS) : error);
         });
@@ -167,7 +174,48 @@ final class Wire {
     CompletableFuture<Object> send(Command command) {
         var args = new CommandArgs<>(StringCodec.UTF8);
         command.words().forEach(word -> args.add(word.toString()));
-        return connection.async().dispatch(new Name(command.name()), new Reply(), args).toCompletableFuture();
+        var said = new AsyncCommand<>(new io.lettuce.core.protocol.Command<>(new Name(command.name()), new Reply(), args));
+        if (!isKept(said)) {
+            connection.dispatch(said);
+        }
+        return said;
+    }
+
+    private boolean isKept(RedisCommand<String, String, Object> said) {
+        synchronized (writing) {
+            return together != null && together.add(said);
+        }
+    }
+
+    /**
+     * What is sent meanwhile goes out in one write.
+     *
+     * @param wire null: there is none
+     */
+    static <T> T inOneWrite(Wire wire, Supplier<T> calls) {
+        if (wire == null) {
+            return calls.get();
+        }
+        wire.keep();
+        try {
+            return calls.get();
+        } finally {
+            wire.sendKept();
+        }
+    }
+
+    private void keep() {
+        synchronized (writing) {
+            together = new ArrayList<>();
+        }
+    }
+
+    private void sendKept() {
+        synchronized (writing) {
+            var all = together;
+            together = null;
+            connection.dispatch(all);
+        }
     }
 
     boolean isBroken() {

@@ -46,6 +46,14 @@ class InterruptTest extends WithServer {
                 }
             }
         });
+        calls.put("giveWay", () -> {
+            try (Hold hold = locks.acquire(key, LONG)) {
+                locks.acquireAsync(Request.of(key).waiting(LONG)).thenAccept(Hold::release);
+                if (hold.wanted().get(20, TimeUnit.SECONDS)) {
+                    hold.giveWay(LONG, Duration.ZERO);
+                }
+            }
+        });
         calls.put("lock", () -> locked(locks.lock(key), ThreadLock::lock));
         calls.put("tryLock", () -> {
             if (locks.lock(key).tryLock()) {

@@ -26,6 +26,8 @@ final class Proxy implements AutoCloseable {
     private final List<Socket> deaf = new CopyOnWriteArrayList<>();
     /** All that clients have said. */
     private final StringBuffer asked = new StringBuffer();
+    /** The same, as it was read: what was written at once, or more. */
+    private final List<String> pieces = new CopyOnWriteArrayList<>();
     /** A command that the server does not know, and the one in its place. */
     private volatile String[] unknown = {"", ""};
     private boolean holding;
@@ -73,6 +75,7 @@ final class Proxy implements AutoCloseable {
             byte[] bytes = text.getBytes(StandardCharsets.ISO_8859_1);
             int many = bytes.length;
             asked.append(text);
+            pieces.add(text);
             synchronized (this) {
                 if (holdAt != null && text.contains(holdAt)) {
                     holding = true;
@@ -144,6 +147,11 @@ final class Proxy implements AutoCloseable {
     /** How often that was among it. */
     int said(String what) {
         return asked().split(what, -1).length - 1;
+    }
+
+    /** How often this was among it, and that behind it in the same piece. */
+    long saidAtOnce(String first, String second) {
+        return pieces.stream().filter(piece -> piece.contains(first) && piece.indexOf(second, piece.indexOf(first)) > 0).count();
     }
 
     boolean hasCut() {

@@ -105,6 +105,14 @@ class VirtualThreadTest extends WithServer {
         System.exit(0);
     }
 
+    private static void work(Locks locks, String key) throws InterruptedException {
+        try (Hold hold = locks.acquire(key, Duration.ofMillis(20))) {
+            hold.giveWay(Duration.ofMillis(20), Duration.ZERO);
+        } catch (NotAcquiredException error) {
+            // Another one has it.
+        }
+    }
+
     private static void calls(Locks locks) throws Exception {
         Hold hold = locks.acquire(Request.of("kept").lease(Duration.ofSeconds(1)));
         var ended = new AtomicInteger();
@@ -113,7 +121,7 @@ class VirtualThreadTest extends WithServer {
             String key = "virtual" + i % 30;
             begin(() -> {
                 while (!end.isDone()) {
-                    locks.tryAcquire(Request.of(key).waiting(Duration.ofMillis(20))).ifPresent(Hold::release);
+                    work(locks, key);
                 }
                 ended.incrementAndGet();
             });

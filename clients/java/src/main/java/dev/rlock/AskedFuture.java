@@ -3,11 +3,11 @@ package dev.rlock;
 import java.util.concurrent.CompletableFuture;
 
 /** Who completes it cancels the request, and has the room for that. */
-final class HoldFuture extends CompletableFuture<Hold> {
+final class AskedFuture<T> extends CompletableFuture<T> {
     @Override
-    public boolean complete(Hold hold) {
+    public boolean complete(T value) {
         Room.take();
-        return super.complete(hold);
+        return super.complete(value);
     }
 
     @Override
