@@ -144,8 +144,10 @@ impl Acquire {
         body: impl FnOnce(Hold) -> F,
     ) -> Result<T, Error> {
         let hold = self.await?;
+        let lost = hold.lost();
+        let (hold, mut back) = hold.lent();
         let done = {
-            let (mut body, mut lost) = (pin!(body(hold.again()?)), pin!(hold.lost()));
+            let (mut body, mut lost) = (pin!(body(hold)), pin!(lost));
             // `select!` has the budget of tokio's tasks.
             std::future::poll_fn(|context| match lost.as_mut().poll(context) {
                 Poll::Ready(reason) => Poll::Ready(Err(Error::Lost(reason))),
@@ -153,7 +155,10 @@ impl Acquire {
             })
             .await?
         };
-        hold.release().await?;
+        // It is somewhere else still, if it is not back.
+        if let Ok(hold) = back.try_recv() {
+            hold.release().await?;
+        }
         Ok(done)
     }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
 use crate::request::Request;
@@ -28,6 +30,8 @@ struct Shared {
 pub struct Hold {
     shared: Arc<Shared>,
     over: bool,
+    /// To whom it goes back.
+    lender: Option<oneshot::Sender<Self>>,
 }
 
 impl Hold {
@@ -49,7 +53,15 @@ impl Hold {
         Self {
             shared: Arc::new(shared),
             over: false,
+            lender: None,
         }
+    }
+
+    /// It goes back when it is released or dropped.
+    pub(crate) fn lent(mut self) -> (Self, oneshot::Receiver<Self>) {
+        let (lender, back) = oneshot::channel();
+        self.lender = Some(lender);
+        (self, back)
     }
 
     /// The fencing token: greater than that of every hold of its lock before. Have storage refuse a
@@ -219,6 +231,7 @@ impl Hold {
         Ok(Self {
             shared: Arc::clone(&self.shared),
             over: false,
+            lender: None,
         })
     }
 
@@ -230,6 +243,11 @@ impl Hold {
     /// # Errors
     /// [`Error::Lost`] if it was lost before: the program was not alone for all that time.
     pub async fn release(mut self) -> Result<(), Error> {
+        if self.lender.is_some() {
+            return self
+                .reason()
+                .map_or(Ok(()), |reason| Err(Error::Lost(reason)));
+        }
         self.over = true;
         let Shared { id, session, .. } = &*self.shared;
         let reason = self.reason();
@@ -253,7 +271,18 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if !self.over && self.leave() {
+        if self.over {
+            return;
+        }
+        if let Some(lender) = self.lender.take() {
+            let back = Self {
+                shared: Arc::clone(&self.shared),
+                over: false,
+                lender: None,
+            };
+            // Who does not wait for it any more drops it.
+            drop(lender.send(back));
+        } else if self.leave() {
             self.shared.session.let_go(self.shared.id);
         }
     }
