@@ -144,7 +144,7 @@ impl Acquire {
         body: impl FnOnce(Hold) -> F,
     ) -> Result<T, Error> {
         let hold = self.await?;
-        let lost = hold.lost();
+        let lost = hold.lost_under();
         let (hold, mut back) = hold.lent();
         let done = {
             let (mut body, mut lost) = (pin!(body(hold)), pin!(lost));
@@ -155,7 +155,7 @@ impl Acquire {
             })
             .await?
         };
-        // It is somewhere else still, if it is not back.
+        // It is over, or somewhere else still, if it is not back.
         if let Ok(hold) = back.try_recv() {
             hold.release().await?;
         }
@@ -163,7 +163,6 @@ impl Acquire {
     }
 
     async fn ask(self) -> Result<Hold, Error> {
-        static IDS: AtomicU64 = AtomicU64::new(1);
         let place = |job: &Job| job.take(&self.keys);
         let mut request = Request {
             in_quorum: self.owner.is_some(),
@@ -187,10 +186,9 @@ impl Acquire {
         self.locks.check(&request.keys)?;
         request.place = self.job.as_ref().map(place).transpose()?;
         let (request, session) = (Arc::new(request), self.locks.session()?.clone());
-        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let id = fresh_id();
         let mut wanted = Wanted {
             id,
-            request: Arc::clone(&request),
             session: Some(session.clone()),
         };
         let end = session.acquire(id, request).await;
@@ -199,10 +197,15 @@ impl Acquire {
     }
 }
 
+/// Of a request, and of the hold that it becomes.
+pub(crate) fn fresh_id() -> u64 {
+    static IDS: AtomicU64 = AtomicU64::new(1);
+    IDS.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Cancels the request if the program stops waiting.
 struct Wanted {
     id: u64,
-    request: Arc<Request>,
     session: Option<Session>,
 }
 
@@ -210,9 +213,6 @@ impl Drop for Wanted {
     fn drop(&mut self) {
         if let Some(session) = &self.session {
             session.cancel(self.id);
-            if let Some(place) = &self.request.place {
-                place.leave();
-            }
         }
     }
 }

@@ -126,9 +126,9 @@ impl Locks {
 pub struct Acquire(crate::Acquire);
 
 macro_rules! as_in_async {
-    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+    ($of:literal: $($name:ident($($argument:ident: $type:ty),*);)*) => {
         $(
-            #[doc = concat!("See [`Acquire::", stringify!($name), "`](crate::Acquire::", stringify!($name), ").")]
+            #[doc = concat!("See [`", $of, "::", stringify!($name), "`](crate::", $of, "::", stringify!($name), ").")]
             pub fn $name(mut self, $($argument: $type),*) -> Self {
                 self.0 = self.0.$name($($argument),*);
                 self
@@ -139,6 +139,7 @@ macro_rules! as_in_async {
 
 impl Acquire {
     as_in_async! {
+        "Acquire":
         wait(time: Duration);
         wait_forever();
         lease(lease: Duration);
@@ -248,6 +249,12 @@ impl Hold {
         });
     }
 
+    /// Lets whoever waits in, and has the lock again behind them: see [`Hold::give_way`](crate::Hold::give_way). Call
+    /// [`get`](GiveWay::get).
+    pub fn give_way(&mut self) -> GiveWay<'_> {
+        GiveWay(self.0.give_way())
+    }
+
     /// One more hold of the same lock: see [`Hold::again`](crate::Hold::again).
     ///
     /// # Errors
@@ -270,5 +277,26 @@ impl Hold {
     /// Those of [`Hold::release`](crate::Hold::release).
     pub fn release(self) -> Result<(), Error> {
         wait(self.0.release())
+    }
+}
+
+/// A hold that is to give way: see [`GiveWay`](crate::GiveWay).
+#[must_use = "nothing is done before `get`"]
+#[derive(Debug)]
+pub struct GiveWay<'a>(crate::GiveWay<'a>);
+
+impl GiveWay<'_> {
+    as_in_async! {
+        "GiveWay":
+        wait(time: Duration);
+        least(age: Duration);
+    }
+
+    /// Gives way if somebody waits, and waits until it is a hold again.
+    ///
+    /// # Errors
+    /// Those of awaiting a [`GiveWay`](crate::GiveWay).
+    pub fn get(self) -> Result<bool, Error> {
+        wait(self.0.into_future())
     }
 }

@@ -9,9 +9,10 @@ use tokio::sync::oneshot;
 
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
-use crate::request::Request;
+use crate::request::{Request, Wait};
 use crate::session::{Session, apart};
 use crate::state::State;
+use crate::way::GiveWay;
 
 struct Shared {
     id: u64,
@@ -19,6 +20,8 @@ struct Shared {
     token: u64,
     session: Session,
     state: Arc<State>,
+    /// When it was granted.
+    since: Time,
     holds: AtomicUsize,
 }
 
@@ -48,6 +51,7 @@ impl Hold {
             token,
             session,
             state,
+            since: clock::now(),
             holds: AtomicUsize::new(1),
         };
         Self {
@@ -243,6 +247,9 @@ impl Hold {
     /// # Errors
     /// [`Error::Lost`] if it was lost before: the program was not alone for all that time.
     pub async fn release(mut self) -> Result<(), Error> {
+        if self.over {
+            return Ok(()); // it gave way in vain
+        }
         if self.lender.is_some() {
             return self
                 .reason()
@@ -260,6 +267,81 @@ impl Hold {
         match self.reason() {
             Some(reason) => Err(Error::Lost(reason)),
             None => end,
+        }
+    }
+
+    /// A long job that calls this between two pieces of its work lets the one who waits in: if somebody does
+    /// ([`is_wanted`](Hold::is_wanted)), the lock is released, and asked for again behind them. Await it: it is true when
+    /// the same hold holds again, with a new [`token`](Hold::token) and a whole lease, and
+    /// [`max`](crate::Acquire::max) counted anew. It is false at once if nobody waits, or if it was granted less than
+    /// 20 ms ago.
+    ///
+    /// ```no_run
+    /// # async fn work(part: u32, token: u64) {}
+    /// # async fn example(mut hold: rlock_client::Hold) -> Result<(), rlock_client::Error> {
+    /// for part in 0..1_000 {
+    ///     work(part, hold.token()).await;
+    ///     if hold.give_way().await? {
+    ///         println!("others had it; it may be another world");
+    ///     }
+    /// }
+    /// hold.release().await
+    /// # }
+    /// ```
+    pub fn give_way(&mut self) -> GiveWay<'_> {
+        GiveWay::new(self)
+    }
+
+    /// Why it cannot give way, whoever waits.
+    pub(crate) fn unfit_to_give_way(&self) -> Option<&'static str> {
+        if self.keys().len() > 1 {
+            return Some("a hold of several keys cannot give way");
+        }
+        let again = self.shared.holds.load(Ordering::Acquire) > 1;
+        again.then_some("there is one by again: all of them would give way")
+    }
+
+    pub(crate) fn age(&self) -> Duration {
+        clock::now().saturating_sub(self.shared.since)
+    }
+
+    /// Releases it, and ends with what it is again.
+    pub(crate) fn released_for(
+        &self,
+        new: u64,
+        wait: Wait,
+    ) -> impl Future<Output = Result<Hold, Error>> + Send + 'static + use<> {
+        let shared = Arc::clone(&self.shared);
+        async move {
+            let Shared {
+                id, session, state, ..
+            } = &*shared;
+            session.give_way(*id, new, wait, Arc::clone(state)).await
+        }
+    }
+
+    /// It has given way, and is this one now.
+    pub(crate) fn come_back(&mut self, mut new: Self) {
+        std::mem::swap(&mut self.shared, &mut new.shared);
+        new.over = true;
+        self.shared.state.come_back();
+    }
+
+    /// It is over, and the end of its scope says nothing of that.
+    pub(crate) fn gave_way_in_vain(&mut self, new: u64, reason: Reason) {
+        self.over = true;
+        let Shared { session, state, .. } = &*self.shared;
+        session.gave_way_in_vain(new, state, reason);
+    }
+
+    /// As [`lost`](Hold::lost), for who runs something under it that is told of it otherwise if it gave way in vain.
+    pub(crate) fn lost_under(&self) -> impl Future<Output = Reason> + Send + 'static + use<> {
+        let (lost, state) = (self.lost(), Arc::clone(&self.shared.state));
+        async move {
+            match lost.await {
+                _ if state.is_away() => std::future::pending().await,
+                reason => reason,
+            }
         }
     }
 

@@ -64,6 +64,18 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    pub fn owner(&self) -> &str {
+        self.job.owner()
+    }
+
+    /// The same keys, for the next request of the job, which no other comes before.
+    pub fn hand_over(&self) -> Self {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = Mutex::new(std::mem::take(&mut *keys));
+        let job = self.job.clone();
+        Self { job, keys }
+    }
+
     /// From now on the job may ask for them again.
     pub fn leave(&self) {
         // What a fork has a copy of may be locked for ever.

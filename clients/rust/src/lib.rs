@@ -37,6 +37,7 @@ mod state;
 // For the command line: its other connections need it too.
 #[doc(hidden)]
 pub mod tls;
+mod way;
 
 pub use acquire::Acquire;
 pub use backend::Backend;
@@ -47,3 +48,4 @@ pub use locks::Locks;
 pub use quorum::{Quorum, QuorumAcquire, QuorumHold};
 #[doc(hidden)]
 pub use session::name_connections;
+pub use way::GiveWay;

@@ -127,6 +127,23 @@ impl Request {
         Ok(())
     }
 
+    /// What asks for the same once more, with its place in the job.
+    pub fn anew(&self, wait: Wait, lease: Duration) -> Self {
+        let place = self.place.as_ref().map(Place::hand_over);
+        Self {
+            keys: self.keys.clone(),
+            owner: place
+                .as_ref()
+                .map_or_else(fresh_owner, |place| place.owner().into()),
+            own: OnceLock::new(),
+            stands_as: OnceLock::new(),
+            lease,
+            wait,
+            place,
+            ..*self
+        }
+    }
+
     /// As the server knows it.
     pub fn owner(&self) -> &str {
         self.own.get().unwrap_or(&self.owner)
@@ -139,8 +156,15 @@ impl Request {
         }
     }
 
-    /// `left`: for how long to wait; none is without waiting.
-    pub fn acquire(&self, speech: &Speech, left: Option<Wait>, channel: &str, tag: u64) -> Cmd {
+    /// `left`: for how long to wait; none is without waiting. `wanted`: the holder is to be told that somebody waits.
+    pub fn acquire(
+        &self,
+        speech: &Speech,
+        left: Option<Wait>,
+        channel: &str,
+        tag: u64,
+        wanted: bool,
+    ) -> Cmd {
         let mut ask = self.wanted(speech);
         match left {
             None | Some(Wait::Once) => {}
@@ -148,9 +172,8 @@ impl Request {
             Some(Wait::Forever) => _ = ask.arg("QUEUE").arg(0),
         }
         ask.arg("NOTIFY").arg(channel).arg(tag);
-        if self.watchdog {
-            ask.arg("WATCHDOG");
-        }
+        ask.arg(wanted.then_some("WANTED"));
+        ask.arg(self.watchdog.then_some("WATCHDOG"));
         ask.arg("ONCE");
         ask
     }

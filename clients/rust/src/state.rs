@@ -31,6 +31,8 @@ pub(crate) struct State {
     wanted_until: AtomicU64,
     /// ns of the clock; `u64::MAX` when it has none.
     deadline: AtomicU64,
+    /// How often it has given way, and was a hold again: each is one. Odd while it gives way.
+    turns: AtomicU64,
     process: u32,
 }
 
@@ -42,6 +44,7 @@ impl State {
             is_asked: AtomicBool::new(false),
             wanted_until: AtomicU64::new(0),
             deadline: AtomicU64::new(u64::MAX),
+            turns: AtomicU64::new(0),
             process: std::process::id(),
         };
         state.set_deadline(deadline);
@@ -65,7 +68,31 @@ impl State {
 
     /// The program has it no more.
     pub fn leave(&self) {
-        self.end(Fate::Over);
+        self.end(match self.is_away() {
+            true => Fate::Lost(Reason::Released),
+            false => Fate::Over,
+        });
+    }
+
+    /// It is over, until it comes back. Wakes nobody.
+    pub fn give_way(&self) {
+        self.turns.fetch_add(1, Ordering::AcqRel);
+        self.set_deadline(None);
+        self.wanted_until.store(0, Ordering::Release);
+    }
+
+    /// It is a hold again, and the program has it.
+    pub fn come_back(&self) {
+        self.turns.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether it gives way, or did in vain.
+    pub fn is_away(&self) -> bool {
+        self.turns() % 2 == 1
+    }
+
+    fn turns(&self) -> u64 {
+        self.turns.load(Ordering::Acquire)
     }
 
     fn end(&self, end: Fate) {
@@ -121,22 +148,23 @@ impl State {
     }
 
     pub fn is_wanted(&self) -> bool {
-        ns(clock::now()) < self.wanted_until() && !self.is_over()
+        ns(clock::now()) < self.wanted_until() && !self.is_over() && !self.is_away()
     }
 
     fn wanted_until(&self) -> u64 {
         self.wanted_until.load(Ordering::Acquire)
     }
 
-    /// True when it is wanted, also if it was only until this could go on; false when it is over.
+    /// True when it is wanted, also if it was only until this could go on; false when it is over, or has given way.
     pub fn wanted(this: &Arc<Self>) -> impl Future<Output = bool> + Send + 'static + use<> {
         let mut changed = this.changed.subscribe();
         let state = Arc::clone(this);
-        let before = this.wanted_until();
+        let (before, turns) = (this.wanted_until(), this.turns());
         apart(async move {
             let is_news = || state.wanted_until() != before || state.is_wanted();
-            while !is_news() && !state.is_over() && changed.changed().await.is_ok() {}
-            !state.is_over()
+            let is_over = || state.is_over() || state.is_away() || state.turns() != turns;
+            while !is_news() && !is_over() && changed.changed().await.is_ok() {}
+            !is_over()
         })
     }
 

@@ -7,7 +7,6 @@ use tokio::sync::oneshot;
 
 use crate::clock;
 use crate::error::{Error, Reason};
-use crate::hold::Hold;
 use crate::request::Request;
 
 use super::Answer;
@@ -17,13 +16,13 @@ use super::entry::{Asked, Entry, Phase, Released};
 use super::node::NOWHERE;
 
 impl Actor {
-    pub fn acquire(&mut self, id: u64, request: Arc<Request>, to: Answer<Hold>) -> Option<Sent> {
+    pub fn acquire(&mut self, id: u64, request: Arc<Request>, asked: Asked) -> Option<Sent> {
         if self.closed {
-            self.answer(to, Err(Error::closed()));
+            self.answer(asked.to, Err(Error::closed()));
             return None;
         }
         let node = self.node_of(&request);
-        let phase = Phase::Asked(Asked::new(to, clock::now()));
+        let phase = Phase::Asked(asked);
         let entry = Entry {
             request,
             node,
@@ -106,8 +105,10 @@ impl Actor {
         asked.sent = now;
         asked.was_sent = true;
         let left = asked.left(entry.request.wait, now);
-        let speech = &link.speech;
-        let command = entry.request.acquire(speech, left, &link.channel, tag);
+        let wanted = asked.way.is_some() && link.hears_wanted;
+        asked.asked_on = if wanted { link.number } else { 0 };
+        let (request, speech) = (&entry.request, &link.speech);
+        let command = request.acquire(speech, left, &link.channel, tag, wanted);
         let sent = link.send(entry.node, What::Acquire { id, tag }, command);
         asked.reply = Some(sent.reply.clone());
         Some(sent)
@@ -116,13 +117,16 @@ impl Actor {
     /// Whether the server may know a hold or a wait of the same job yet for one of its keys. It would
     /// take this request for that one, and what ends that one would end this.
     pub fn comes_after_a_release(&self, id: u64) -> bool {
-        let Some(Entry { request, .. }) = self.entries.get(&id) else {
+        let Some(entry @ Entry { request, .. }) = self.entries.get(&id) else {
             return false;
         };
         if request.place.is_none() {
             return false;
         }
-        let releasing = self.releasing.iter().filter_map(|id| self.entries.get(id));
+        // What it gave way by is ahead of it on the same connection.
+        let ahead = entry.gave_way();
+        let releasing = self.releasing.iter().filter(|&&id| Some(id) != ahead);
+        let releasing = releasing.filter_map(|id| self.entries.get(id));
         let releasing = releasing.map(|entry| &entry.request);
         let pending = self.pending.values().map(|pending| &pending.request);
         releasing.chain(pending).any(|before| {
@@ -159,9 +163,11 @@ impl Actor {
         match self.entries.get(&id).map(|entry| &entry.phase) {
             Some(Phase::Asked(asked)) => {
                 let was_sent = asked.was_sent;
-                if let Some(entry) = self.remove(id)
-                    && was_sent
-                {
+                let Some(entry) = self.remove(id) else { return };
+                if let Some(place) = &entry.request.place {
+                    place.leave();
+                }
+                if was_sent {
                     self.end_at_server(id, entry.request, entry.node, true);
                 }
             }
@@ -214,6 +220,7 @@ impl Actor {
                 let sent = link.send(entry.node, What::Release { id }, release);
                 let phase = Phase::Released(Released {
                     to,
+                    behind: None,
                     reply: sent.reply.clone(),
                     end: None,
                     lost: None,

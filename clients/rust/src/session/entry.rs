@@ -35,6 +35,8 @@ pub(super) enum Phase {
 /// Until the reply to RELEASE, and to a RENEW that was sent before it.
 pub(super) struct Released {
     pub to: Option<Answer<()>>,
+    /// The request for which it gave way, which fails with this.
+    pub behind: Option<u64>,
     pub reply: Reply,
     pub end: Option<Result<(), Error>>,
     /// The message overtook the reply.
@@ -67,6 +69,18 @@ pub(super) struct Asked {
     pub lost: Option<Reason>,
     /// To the command.
     pub reply: Option<Reply>,
+    /// Of a hold that gave way for it.
+    pub way: Option<Way>,
+    /// As of a hold: on this connection the server says that somebody waits for what it grants.
+    pub asked_on: u64,
+}
+
+/// What gave way, so that it is asked for again.
+pub(super) struct Way {
+    /// Its release may be under way still.
+    pub id: u64,
+    /// It goes on with what is granted.
+    pub state: Arc<State>,
 }
 
 pub(super) struct Held {
@@ -104,6 +118,8 @@ impl Asked {
             acked_by: None,
             lost: None,
             reply: None,
+            way: None,
+            asked_on: 0,
         }
     }
 
@@ -172,6 +188,14 @@ impl Asked {
 }
 
 impl Entry {
+    /// What it was asked for again for.
+    pub fn gave_way(&self) -> Option<u64> {
+        match &self.phase {
+            Phase::Asked(asked) => asked.way.as_ref().map(|way| way.id),
+            _ => None,
+        }
+    }
+
     /// The lease that it needs to be proved alive for.
     pub fn lease(&self) -> Duration {
         self.request.counted(match &self.phase {

@@ -34,6 +34,21 @@ impl Actor {
             return self.refuse_grant(id, Error::Lost(reason));
         }
         asked.deadline = deadline;
+        self.make_sure(id);
+    }
+
+    /// Of what is granted, as far as there is something to make sure of.
+    pub fn make_sure(&mut self, id: u64) {
+        let Some(entry) = self.entries.get_mut(&id) else {
+            return;
+        };
+        if (entry.gave_way()).is_some_and(|before| self.releasing.contains(&before)) {
+            return; // until that is answered
+        }
+        let Phase::Asked(asked) = &mut entry.phase else {
+            return;
+        };
+        let deadline = asked.deadline;
         let (request, tag) = (Arc::clone(&entry.request), entry.tag);
         let number = entry.node;
         let Some(Node {
@@ -122,7 +137,11 @@ impl Actor {
         let request = &entry.request;
         let token = asked.token.unwrap_or(0);
         let deadline = asked.deadline.filter(|_| keeps || !request.watchdog);
-        let state = Arc::new(State::new(deadline));
+        let state = match asked.way {
+            Some(way) => way.state,
+            None => Arc::new(State::new(None)),
+        };
+        state.set_deadline(deadline);
         let hold = Hold::new(id, Arc::clone(request), token, session, Arc::clone(&state));
         let held = Held {
             state,
@@ -134,7 +153,7 @@ impl Actor {
                 .filter(|_| keeps)
                 .map(|at| at - request.lease * 2 / 3),
             renewals: 0,
-            asked_on: 0,
+            asked_on: asked.asked_on,
             ask_at: None,
         };
         self.by_tag.insert(entry.tag, id);

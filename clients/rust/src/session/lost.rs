@@ -107,15 +107,11 @@ impl Actor {
                     (Some(node), _) => Some(&*node.last_error),
                     (None, slots) => slots.as_ref().map(|slots| &*slots.last_error),
                 };
-                let was_sent = asked.was_sent;
                 let error = match (error, request.keys.first()) {
                     (None, Some(key)) if is_held_back => Error::HeldByJob(key.clone()),
                     _ => asked.too_late(error),
                 };
-                self.fail(id, error);
-                if was_sent {
-                    self.end_at_server(id, request, node, true);
-                }
+                self.give_up_asking(id, error);
             }
             Phase::Held(held) if held.until.is_some_and(|until| until <= now) => {
                 self.lose(id, Reason::Max);
@@ -129,6 +125,23 @@ impl Actor {
             }
             Phase::Held(_) => self.keep(node, now),
             Phase::Released(..) => {}
+        }
+    }
+
+    /// Fails a request that the server may have granted meanwhile.
+    pub fn give_up_asking(&mut self, id: u64, error: Error) {
+        if let Some(Entry {
+            request,
+            node,
+            phase: Phase::Asked(asked),
+            ..
+        }) = self.entries.get(&id)
+        {
+            let (request, node, was_sent) = (Arc::clone(request), *node, asked.was_sent);
+            self.fail(id, error);
+            if was_sent {
+                self.end_at_server(id, request, node, true);
+            }
         }
     }
 
@@ -190,11 +203,15 @@ impl Actor {
                 Phase::Released(released) => {
                     released.reply.forget();
                     let lost = released.lost.map(|reason| Err(Error::Lost(reason)));
-                    let (to, end) = (released.to.take(), released.end.take().or(lost));
+                    let (to, behind) = (released.to.take(), released.behind);
+                    let end = released.end.take().or(lost).unwrap_or(Ok(()));
                     self.remove(id);
                     self.end_at_server(id, request, number, false);
+                    if let Some(behind) = behind {
+                        self.gave_way(behind, &end);
+                    }
                     if let Some(to) = to {
-                        self.answer(to, end.unwrap_or(Ok(())));
+                        self.answer(to, end);
                     }
                 }
             }

@@ -31,6 +31,7 @@ mod replies;
 mod said;
 mod thread;
 mod want;
+mod way;
 mod wire;
 
 use std::fmt;
@@ -46,11 +47,14 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::backend::Backend;
-use crate::error::Error;
+use crate::clock;
+use crate::error::{Error, Reason};
 use crate::hold::Hold;
-use crate::request::Request;
+use crate::request::{Request, Wait};
+use crate::state::State;
 use actor::Actor;
 pub(crate) use apart::apart;
+use entry::Asked;
 pub use link::name_connections;
 pub(crate) use opening::open;
 pub(crate) use thread::runtime;
@@ -188,7 +192,8 @@ impl Session {
     }
 
     pub async fn acquire(&self, id: u64, request: Arc<Request>) -> Result<Hold, Error> {
-        self.ask(|actor, to| actor.acquire(id, request, to)).await
+        self.ask(|actor, to| actor.acquire(id, request, Asked::new(to, clock::now())))
+            .await
     }
 
     /// Nobody wants the request any more.
@@ -205,6 +210,26 @@ impl Session {
             None
         })
         .await
+    }
+
+    /// What was a hold as `id` is released, and asked for again as `new`: see `Actor::give_way`.
+    pub async fn give_way(
+        &self,
+        id: u64,
+        new: u64,
+        wait: Wait,
+        state: Arc<State>,
+    ) -> Result<Hold, Error> {
+        self.ask(|actor, to| actor.give_way(id, new, wait, state, to))
+            .await
+    }
+
+    /// That was in vain.
+    pub fn gave_way_in_vain(&self, new: u64, state: &Arc<State>, reason: Reason) {
+        _ = self.with(|actor| {
+            actor.cancel(new);
+            actor.notify_lost(Arc::clone(state), reason);
+        });
     }
 
     /// The program wants to know whether somebody waits for it.

@@ -140,6 +140,8 @@ impl Actor {
             self.ask_elsewhere(id);
         } else if error.is_not_yet() && self.try_later(id) {
             self.look_again(id);
+        } else if error.says("syntax error") && self.refuses_wanted(id, &error) {
+            self.ask_anew(id);
         } else {
             let error = match self.cluster {
                 Some(_) => error,
@@ -227,6 +229,7 @@ impl Actor {
         let Some(entry) = self.remove(id) else { return };
         let Phase::Released(Released {
             to,
+            behind,
             end: Some(end),
             lost,
             ..
@@ -247,6 +250,9 @@ impl Actor {
             }
             Err(_) => self.add_pending(id, entry.request, entry.node, false),
             Ok(()) => end = lost.map_or(Ok(()), |reason| Err(Error::Lost(reason))),
+        }
+        if let Some(behind) = behind {
+            self.gave_way(behind, &end);
         }
         if let Some(to) = to {
             self.answer(to, end);
@@ -283,6 +289,9 @@ impl Actor {
         match word {
             "granted" => {
                 // Words that are not known may follow.
+                if rest.ends_with(" wanted") {
+                    self.notified_wanted(id);
+                }
                 if let Some(Ok(token)) = rest.split(' ').next().map(str::parse) {
                     self.granted(id, token, None);
                 }

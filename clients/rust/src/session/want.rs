@@ -12,7 +12,7 @@ use crate::request::Request;
 
 use super::actor::{Actor, What};
 use super::direct::Sent;
-use super::entry::{Held, Phase};
+use super::entry::{Asked, Held, Phase};
 use super::link::Link;
 
 /// What the server does not do now it is asked for again after so long.
@@ -80,7 +80,7 @@ impl Actor {
         }
     }
 
-    /// Whether it is the word that a RENEW was refused for: the server is too old, or does not let this user
+    /// Whether it is the word that a RENEW (or ACQUIRE) was refused for: the server is too old, or does not let this user
     /// say it. On this connection it is not said any more.
     pub fn refuses_wanted(&mut self, id: u64, error: &Error) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else {
@@ -88,14 +88,18 @@ impl Actor {
         };
         let link = self.nodes.get_mut(entry.node);
         let link = link.and_then(|node| node.link.as_mut());
-        let (Phase::Held(held), Some(link)) = (&mut entry.phase, link) else {
+        let asked_on = match &mut entry.phase {
+            Phase::Held(held) => &mut held.asked_on,
+            Phase::Asked(asked) => &mut asked.asked_on,
+            Phase::Released(_) => return false,
+        };
+        let Some(link) = link.filter(|link| link.number == *asked_on) else {
             return false;
         };
-        let was_said = held.asked_on == link.number;
-        let is_refused = was_said && (error.says("syntax error") || error.is_denied());
+        let is_refused = error.says("syntax error") || error.is_denied();
         if is_refused {
             link.hears_wanted = false;
-            held.asked_on = 0;
+            *asked_on = 0;
         }
         is_refused
     }
@@ -120,11 +124,18 @@ impl Actor {
 
     /// By the server's message.
     pub fn notified_wanted(&mut self, id: u64) {
-        if let Some(held) = self.held_mut(id) {
-            held.state.set_wanted(clock::now() + held.lease / 2);
-            let state = Arc::clone(&held.state);
-            self.notify(state);
-        }
+        let Some(entry) = self.entries.get(&id) else {
+            return;
+        };
+        let (state, lease) = match &entry.phase {
+            Phase::Held(held) => (&held.state, held.lease),
+            // Ahead of the reply, or of what is to be made sure of.
+            Phase::Asked(Asked { way: Some(way), .. }) => (&way.state, entry.request.lease),
+            _ => return,
+        };
+        state.set_wanted(clock::now() + lease / 2);
+        let state = Arc::clone(state);
+        self.notify(state);
     }
 
     pub fn held_mut(&mut self, id: u64) -> Option<&mut Held> {

@@ -136,6 +136,37 @@ async fn release_and_renew() {
     panic!("it never ends");
 }
 
+/// The next one has it in between, for a moment.
+#[tokio::test]
+async fn give_way() {
+    let server = Server::start();
+    let (locks, theirs) = (server.locks(), server.locks());
+    let job = locks.job();
+    for times in TIMES {
+        let ask = locks.acquire("jobs").wait(s(60));
+        let ask = if times % 3 == 0 { ask.job(&job) } else { ask };
+        let mut hold = soon(ask).await.unwrap();
+        let body = |_| async { tokio::time::sleep(ms(2)).await };
+        let next = theirs.acquire("jobs").wait(s(60)).run(body);
+        let next = tokio::spawn(next);
+        assert!(soon(hold.wanted()).await);
+        let end = polled(times / 2, hold.give_way().least(ms(0))).await;
+        let is_done = end.is_some();
+        match end {
+            Some(end) => assert_eq!((end, hold.reason()), (Ok(true), None)),
+            None if times < 2 => assert_eq!(hold.reason(), None),
+            None => assert_eq!(hold.reason(), Some(Reason::Released)),
+        }
+        assert_eq!(soon(hold.release()).await, Ok(()));
+        soon(next).await.unwrap().unwrap();
+        goes_on(&server, &locks).await;
+        if is_done && times > 8 {
+            return;
+        }
+    }
+    panic!("it never ends");
+}
+
 #[tokio::test]
 async fn a_scope() {
     let server = Server::start();

@@ -8,6 +8,8 @@ mod cluster;
 mod cut;
 mod dropped;
 mod forms;
+mod give_way;
+mod give_way_in_vain;
 mod lost;
 mod odd;
 mod plain;

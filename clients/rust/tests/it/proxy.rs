@@ -15,6 +15,8 @@ struct Rules {
     /// In all requests, the one in the place of the other.
     renamed: Arc<Mutex<Option<(&'static str, &'static str)>>>,
     asked: Arc<Mutex<String>>,
+    /// The same, as it was read: what was written at once, or more.
+    pieces: Arc<Mutex<Vec<String>>>,
 }
 
 pub struct Proxy {
@@ -66,6 +68,16 @@ impl Proxy {
         words.collect::<Vec<_>>().join("\n")
     }
 
+    /// How often the second was in the same piece as the first, behind it.
+    pub fn asked_at_once(&self, first: &str, second: &str) -> usize {
+        let pieces = self.rules.pieces.lock().unwrap();
+        let is_one = |piece: &&String| {
+            let first = piece.find(first);
+            first.is_some_and(|at| piece[at..].contains(second))
+        };
+        pieces.iter().filter(is_one).count()
+    }
+
     pub fn close(&self) {
         self.closes.send_modify(|closes| *closes += 1);
     }
@@ -99,6 +111,7 @@ async fn serve(
                     text = text.replace(word, other);
                 }
                 rules.asked.lock().unwrap().push_str(&text);
+                rules.pieces.lock().unwrap().push(text.clone());
                 if server.write_all(text.as_bytes()).await.is_err() { return }
                 let mut cut = rules.cut.lock().unwrap();
                 if cut.is_some_and(|word| text.contains(word)) {

@@ -6,6 +6,7 @@ mod count;
 mod open;
 mod quorum;
 mod wanted;
+mod way;
 mod world;
 
 use serde_json::{Value, json};

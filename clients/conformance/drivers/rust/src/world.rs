@@ -20,6 +20,8 @@ pub struct Names {
     pub quorum_holds: HashMap<String, QuorumHold>,
     pub quorums: HashMap<String, Quorum>,
     pub cancels: HashMap<u64, oneshot::Sender<()>>,
+    /// Holds that give way: what ends that.
+    pub ways: HashMap<String, oneshot::Sender<()>>,
 }
 
 #[derive(Clone)]
@@ -44,7 +46,7 @@ impl World {
     pub fn serve(&self, request: Value) {
         let (cancel, cancelled) = oneshot::channel();
         let id = request["id"].as_u64().unwrap_or(0);
-        if request["do"] == "acquire" || request["do"] == "scope" {
+        if ["acquire", "scope", "give_way"].contains(&text(&request, "do").as_str()) {
             self.names().cancels.insert(id, cancel);
         }
         let world = self.clone();
@@ -66,6 +68,7 @@ impl World {
             "hello" => Ok(json!({"client": "rust", "needs": [
                 "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "quorum",
                 "cluster", "callback", "threads", "backend", "patience", "wanted",
+                "give_way",
             ]})),
             "open" => self.open(request).and(done),
             "backend" => self.backend(request),
@@ -86,7 +89,7 @@ impl World {
             "callback" => self.callback(request).and(done),
             "renew" => {
                 let hold = self.hold(request)?;
-                let lease = duration(request, "lease").unwrap_or_default();
+                let lease = duration(request, "lease").unwrap_or(Duration::from_secs(10));
                 hold.renew(lease).await.map_err(failed).and(done)
             }
             "again" => {
@@ -111,6 +114,7 @@ impl World {
                 Ok(json!({"lost": lost.map(rlock_client::Reason::as_str)}))
             }
             "wanted" => self.wanted(request).await,
+            "give_way" => self.give_way(request, cancelled).await,
             "close" => {
                 let quorum = self.names().quorums.get(&text(request, "locks")).cloned();
                 if let Some(quorum) = quorum {
@@ -127,6 +131,10 @@ impl World {
 
     pub async fn release(&self, request: &Value) -> Answer {
         let name = text(request, "hold");
+        if let Some(way) = self.names().ways.remove(&name) {
+            _ = way.send(());
+            return Ok(json!({}));
+        }
         let by_quorum = self.names().quorum_holds.remove(&name);
         if let Some(hold) = by_quorum {
             return hold.release().await.map_err(failed).map(|()| json!({}));
