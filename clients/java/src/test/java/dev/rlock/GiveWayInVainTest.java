@@ -17,6 +17,8 @@ import org.junit.jupiter.api.Test;
 /** A hold that gives way is none again: it is over, nothing is left on the server, and its scope throws nothing more. */
 class GiveWayInVainTest extends WithWay {
     private static final Duration SHORT = Duration.ofMillis(300);
+    /** As each request says. */
+    private static final String ASKED = "\nONCE(?=\n)";
 
     @Test
     void theTimeIsOver() throws Exception {
@@ -137,9 +139,9 @@ class GiveWayInVainTest extends WithWay {
                 var gives = gives(hold);
                 Hold between = of(waits);
                 server.awaitWaiters(key, 1);
-                int asked = proxy.said("\nRLOCK.ACQUIRE\n");
+                int asked = proxy.said(ASKED);
                 proxy.cut();
-                awaitAsked("\nRLOCK.ACQUIRE\n", asked + 1);
+                awaitAsked(ASKED, asked + 1);
                 assertFalse(gives.isDone());
                 between.release();
                 assertTrue(end(gives));
@@ -170,6 +172,30 @@ class GiveWayInVainTest extends WithWay {
                     server.awaitFree(key);
                 }
             }
+        }
+    }
+
+    /** By the next connection a job's request waits for the release: the server would take it for what is to end. */
+    @Test
+    void aReleaseThatTheNextConnectionIsRefused() throws Exception {
+        Hold hold = locks.acquire(plain(15).job(locks.job()));
+        var waits = wantedBy(hold, Request.of(key));
+        server.say("ACL SETUSER default -rlock.release");
+        try {
+            proxy.cutAt("RLOCK.RELEASE", false);
+            var gives = gives(hold);
+            awaitAsked("\nRLOCK.RELEASE(?=\n)", 2);
+            Thread.sleep(300);
+            assertEquals(2, proxy.said(ASKED)); // the one that was cut off is the second
+            assertFalse(gives.isDone() || waits.isDone());
+            server.say("ACL SETUSER default +rlock.release");
+            Hold between = of(waits);
+            between.release();
+            assertTrue(end(gives));
+            assertTrue(hold.token() > between.token());
+            hold.release();
+        } finally {
+            server.say("ACL SETUSER default +rlock.release");
         }
     }
 
