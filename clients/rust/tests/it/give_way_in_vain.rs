@@ -1,5 +1,7 @@
 //! A hold that gives way is none again: it is over, nothing is left on the server, and its scope says nothing more.
 
+use std::task::{Context, Poll, Waker};
+
 use rlock_client::{Error, Hold, Locks, Reason};
 
 use crate::give_way::{gives, of, wanted_by};
@@ -118,6 +120,35 @@ async fn a_user_who_may_not_any_more() {
     }
 }
 
+/// What a job is granted behind a release that is refused is the hold that is to end: whichever reply is taken first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_is_taken_at_once() {
+    let world = World::start().await;
+    let job = world.locks.job();
+    for _ in 0..10 {
+        let ask = world.locks.acquire("jobs").job(&job).lease(s(2));
+        let mut hold = soon(ask.wait(s(20))).await.unwrap();
+        let waits = wanted_by(&world, &hold).await;
+        world
+            .server
+            .ask::<String>("ACL SETUSER default -rlock.release");
+        let mut giving = hold.give_way().least(ms(0)).into_future();
+        let mut context = Context::from_waker(Waker::noop());
+        let end = loop {
+            if let Poll::Ready(end) = giving.as_mut().poll(&mut context) {
+                break end;
+            }
+        };
+        drop(giving);
+        assert!(matches!(end, Err(Error::Refused { .. })), "{end:?}");
+        world
+            .server
+            .ask::<String>("ACL SETUSER default +rlock.release");
+        is_over(hold, Reason::Released).await;
+        has(waits).await;
+    }
+}
+
 /// It is no hold that could give way: so it is not acquired anew.
 #[tokio::test]
 async fn a_loss_that_it_learns_of_only_then() {
@@ -164,9 +195,9 @@ async fn a_connection_that_breaks_does_not_end_it() {
         let between = of(waits).await;
         if !cut {
             world.server.waiting("jobs", 1).await;
-            let asked = world.said("RLOCK.ACQUIRE");
+            let asked = world.said("ONCE"); // as each request says
             world.proxy.close();
-            world.asked("RLOCK.ACQUIRE", asked + 1).await;
+            world.asked("ONCE", asked + 1).await;
         }
         world.server.waiting("jobs", 1).await;
         assert!(!giving.is_finished());
@@ -178,6 +209,37 @@ async fn a_connection_that_breaks_does_not_end_it() {
         soon(hold.release()).await.unwrap();
         world.server.free("jobs").await;
     }
+}
+
+/// By the next connection a job's request waits for the release: the server would take it for what is to end.
+#[tokio::test]
+async fn a_release_that_the_next_connection_is_refused() {
+    let world = World::start().await;
+    let job = world.locks.job();
+    let ask = world.locks.acquire("jobs").job(&job).plain().lease(s(15));
+    let hold = soon(ask).await.unwrap();
+    let waits = wanted_by(&world, &hold).await;
+    world
+        .server
+        .ask::<String>("ACL SETUSER default -rlock.release");
+    world.proxy.freeze(true);
+    let token = hold.token();
+    let giving = gives(hold);
+    let asked = world.said("ONCE"); // as each request says
+    tokio::time::sleep(ms(100)).await;
+    world.proxy.close();
+    world.proxy.freeze(false);
+    world.asked("RLOCK.RELEASE", 1).await;
+    tokio::time::sleep(ms(300)).await;
+    assert_eq!(world.said("ONCE"), asked);
+    assert!(!giving.is_finished() && !waits.is_finished());
+    world
+        .server
+        .ask::<String>("ACL SETUSER default +rlock.release");
+    let between = of(waits).await;
+    assert!(between.token() > token);
+    between.release().await.unwrap();
+    assert_eq!(soon(giving).await.unwrap().1, Ok(true));
 }
 
 #[tokio::test]
