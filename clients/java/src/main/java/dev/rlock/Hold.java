@@ -393,8 +393,4 @@ public final class Hold implements AutoCloseable {
     private static CompletableFuture<Void> handedOver(CompletableFuture<Void> future) {
         return future.isDone() ? future : future.whenCompleteAsync((nothing, error) -> {}, CallbackExecutor.POOL);
     }
-
-    private CompletableFuture<Void> done() {
-        return CompletableFuture.completedFuture(null);
-    }
 }
