@@ -78,7 +78,8 @@ impl World {
 
     /// Left out: a watched lease that has ended, for which it matters who looks
     /// first; a BLOCK time that is over, whose request stands in the way of others
-    /// still; one who waits for many keys, which are not all looked at; and who may be silent.
+    /// still; one who waits for many keys, which are not all looked at; who may be silent; and who
+    /// is to be told again that somebody waits.
     fn may_be_late(&self) -> bool {
         let model = &self.model;
         let over = |hold: &Hold| {
@@ -88,6 +89,7 @@ impl World {
         let timed_out = |until: i64| until <= model.mono_us;
         let mut queue = model.queue.iter();
         model.hearing.beats.is_empty()
+            && !model.is_to_hint()
             && !model.holds.iter().any(over)
             && !queue.any(|w| w.ask.keys.len() > 1 || w.until.is_some_and(timed_out))
     }

@@ -74,6 +74,11 @@ impl Model {
         }
     }
 
+    /// It is time to tell again.
+    pub fn is_to_hint(&self) -> bool {
+        self.hinted.values().any(|hint| hint.next <= self.mono_us)
+    }
+
     /// As long as somebody waits it is told again.
     pub fn hint_again(&mut self) {
         let now = self.mono_us;
