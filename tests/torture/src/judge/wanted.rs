@@ -11,7 +11,7 @@ use crate::silent::is_waited_for;
 use crate::told::{hears_until, Told};
 
 /// A message comes in less than that where nothing is in its way, us.
-const TOLD: u64 = 400_000;
+const TOLD: u64 = 600_000;
 /// Who waited so long before a message, us, may be whom it speaks of.
 const UNDER_WAY: u64 = 1_000_000;
 
