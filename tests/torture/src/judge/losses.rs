@@ -130,8 +130,7 @@ fn for_nothing(past: &Past, holds: &[Hold], ops: &[usize], found: &mut Findings)
 /// A loss is told of what its owner released itself.
 fn after_release(past: &Past, ops: &[usize], found: &mut Findings) {
     let all = || ops.iter().map(|at| &past.ops[*at]);
-    let mut grants = all().filter(|asked| asked.request.acquires());
-    let (Some(grant), None) = (grants.next(), grants.next()) else {
+    let Some(grant) = past.only_acquisition(ops).map(|at| &past.ops[at]) else {
         return;
     };
     let plain = |asked: &&Asked| {

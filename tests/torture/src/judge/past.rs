@@ -212,6 +212,12 @@ impl Past {
         }
     }
 
+    /// The one request by which an owner can have got what these are about, if it is one.
+    pub fn only_acquisition(&self, ops: &[usize]) -> Option<usize> {
+        let mut all = ops.iter().filter(|at| self.ops[**at].request.acquires());
+        all.next().copied().filter(|_| all.next().is_none())
+    }
+
     fn rough_times(&self, of: Option<u32>) -> Rough {
         let its = |who: &str| concerns(who, of);
         let stops = |fault: &&Fault| fault.kind != "stop-client" || its(&fault.note);

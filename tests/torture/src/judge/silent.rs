@@ -10,7 +10,7 @@ use crate::finding::{Finding, Findings};
 use crate::messages;
 use crate::past::{Asked, Lock, Past, NEVER};
 use crate::request::Mode;
-use crate::told::{hears_until, Tag, Told};
+use crate::told::{given_up, hears_until, Tag};
 
 /// Who waits behind one who is silent is served in less than that, us.
 const SERVED: u64 = 600_000;
@@ -138,15 +138,12 @@ pub fn check(past: &Past, found: &mut Findings) {
 
 /// The one request by which an owner got what a connection watches that can be notified.
 fn only_grant(past: &Past, ops: &[usize]) -> Option<usize> {
-    let mut grants = ops.iter().filter(|at| past.ops[**at].request.acquires());
-    let (Some(at), None) = (grants.next(), grants.next()) else {
-        return None;
-    };
-    let asked = &past.ops[*at];
+    let at = past.only_acquisition(ops)?;
+    let asked = &past.ops[at];
     let request = &asked.request;
     let watched = request.watchdog && request.notify.is_some() && request.keys.len() == 1;
     let fits = watched && asked.mode() != Mode::Permits && asked.token().is_some();
-    fits.then_some(*at)
+    fits.then_some(at)
 }
 
 /// When its connection surely was silent, and it held nothing that it had asked for itself.
@@ -158,18 +155,7 @@ fn surely_silent(past: &Past, ops: &[usize], grant: usize) -> Vec<(u64, u64)> {
         lease_gone(past, one.server, span, one.request.lease_us)
     });
     let begin = leases.max().unwrap_or(NEVER);
-    let released = all().filter(|one| one.request.releases());
-    let tag = asked.request.notify.as_ref();
-    let tag = tag.map(|(_, tag)| (asked.op.conn, tag.clone()));
-    let told = tag
-        .and_then(|tag| past.told.get(&tag))
-        .into_iter()
-        .flatten();
-    let lost = told.filter(|(_, told)| matches!(told, Told::Lost(_)));
-    let ends = released
-        .map(|one| one.op.call)
-        .chain(lost.map(|(at, _)| *at));
-    let end = ends.min().unwrap_or(NEVER).min(past.death(asked.op.conn).0);
+    let end = given_up(past, ops, asked).min(past.death(asked.op.conn).0);
     let beats = beats(past, asked.op.conn);
     let next = beats.iter().skip(1).map(|beat| beat.call).chain([NEVER]);
     let spans = beats.iter().zip(next).map(|(beat, next)| {

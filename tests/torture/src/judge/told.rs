@@ -150,6 +150,21 @@ pub fn hears_until(past: &Past, asked: &Asked) -> u64 {
     deaf.chain(cut).chain([closed]).min().unwrap_or(NEVER)
 }
 
+/// When an owner first asked to release what it got by this request, or was told of its loss.
+pub fn given_up(past: &Past, ops: &[usize], grant: &Asked) -> u64 {
+    let asked = ops.iter().map(|at| &past.ops[*at]);
+    let released = asked.filter(|one| one.request.releases());
+    let tag = grant.request.notify.as_ref();
+    let tag = tag.map(|(_, tag)| (grant.op.conn, tag.clone()));
+    let told = tag.and_then(|tag| past.told.get(&tag));
+    let told = told.into_iter().flatten();
+    let lost = told.filter(|(_, told)| matches!(told, Told::Lost(_)));
+    let ends = released
+        .map(|one| one.op.call)
+        .chain(lost.map(|(at, _)| *at));
+    ends.min().unwrap_or(NEVER)
+}
+
 /// A message comes in less than that where nothing is in its way, us.
 const LATE: u64 = 1_000_000;
 /// What is due has been done when the loop has turned for so long, us.

@@ -8,7 +8,7 @@ use crate::messages;
 use crate::past::{ends_all, Asked, Lock, Past, NEVER};
 use crate::request::Mode;
 use crate::silent::is_waited_for;
-use crate::told::{hears_until, Told};
+use crate::told::{given_up, hears_until, Told};
 
 /// A message comes in less than that where nothing is in its way, us.
 const TOLD: u64 = 600_000;
@@ -60,11 +60,8 @@ struct Hold<'p> {
 impl<'p> Hold<'p> {
     fn of(past: &'p Past, ops: &[usize]) -> Option<Self> {
         let all = || ops.iter().map(|at| &past.ops[*at]);
-        let mut grants = ops.iter().filter(|at| past.ops[**at].request.acquires());
-        let (Some(op), None) = (grants.next(), grants.next()) else {
-            return None;
-        };
-        let asked = &past.ops[*op];
+        let op = past.only_acquisition(ops)?;
+        let asked = &past.ops[op];
         let alone = matches!(asked.mode(), Mode::Plain | Mode::Write) && asked.token().is_some();
         // Another request with NOTIFY may take the place of what this one has asked for.
         let mut others = all().filter(|one| one.request.renews());
@@ -74,20 +71,16 @@ impl<'p> Hold<'p> {
             return None;
         }
         let told = past.told.get(&(asked.op.conn, tag.clone()));
-        let told = || told.into_iter().flatten();
-        let lost = told().filter(|(_, told)| matches!(told, Told::Lost(_)));
-        let released = all().filter(|one| one.request.releases());
-        let ends = released
-            .map(|one| one.op.call)
-            .chain(lost.map(|(at, _)| *at));
         let leases = all().map(|one| one.request.lease_us);
         Some(Self {
-            op: *op,
+            op,
             asked,
             from: asked.done,
-            to: ends.min().unwrap_or(NEVER),
+            to: given_up(past, ops, asked),
             lease: leases.max().unwrap_or(NEVER),
-            wanted: told()
+            wanted: told
+                .into_iter()
+                .flatten()
                 .filter(|(_, told)| *told == Told::Wanted)
                 .map(|(at, _)| *at)
                 .collect(),
