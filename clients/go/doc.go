@@ -5,7 +5,7 @@
 //	defer locks.Close()
 //
 //	err := locks.Do(ctx, "jobs", func(ctx context.Context, hold *rlock.Hold) error {
-//		return store(ctx, hold.token) // ctx ends when the lock is lost
+//		return store(ctx, hold.Token) // ctx ends when the lock is lost
 //	})
 //
 // One [Locks] has one connection to each server, over which all goroutines wait and hold.
