@@ -143,9 +143,7 @@ class GiveWayInVainTest extends WithWay {
                 proxy.cut();
                 awaitAsked(ASKED, asked + 1);
                 assertFalse(gives.isDone());
-                between.release();
-                assertTrue(end(gives));
-                assertTrue(hold.token() > between.token());
+                comesBack(hold, gives, between);
                 hold.release();
                 server.awaitFree(key);
             }
@@ -165,9 +163,7 @@ class GiveWayInVainTest extends WithWay {
                     Hold between = of(waits);
                     assertTrue(proxy.hasCut());
                     server.awaitWaiters(key, 1);
-                    between.release();
-                    assertTrue(end(gives));
-                    assertTrue(hold.token() > between.token());
+                    comesBack(hold, gives, between);
                     hold.release();
                     server.awaitFree(key);
                 }
@@ -190,9 +186,7 @@ class GiveWayInVainTest extends WithWay {
             assertFalse(gives.isDone() || waits.isDone());
             server.say("ACL SETUSER default +rlock.release");
             Hold between = of(waits);
-            between.release();
-            assertTrue(end(gives));
-            assertTrue(hold.token() > between.token());
+            comesBack(hold, gives, between);
             hold.release();
         } finally {
             server.say("ACL SETUSER default +rlock.release");
@@ -366,9 +360,7 @@ class GiveWayInVainTest extends WithWay {
         proxy.cut();
         awaitAsked("\nWANTEB\n", 1);
         server.awaitWaiters(key, 1);
-        between.release();
-        assertTrue(end(gives));
-        assertTrue(hold.token() > between.token());
+        comesBack(hold, gives, between);
         assertFalse(hold.isWanted());
         assertEquals(1, proxy.said("\nWANTEB\n"));
         hold.release();

@@ -38,6 +38,13 @@ abstract class WithWay extends WithOthers {
         return assertThrows(ExecutionException.class, () -> future.get(20, TimeUnit.SECONDS)).getCause();
     }
 
+    /** The one in between lets go: the hold has the lock again, behind that one. */
+    static void comesBack(Hold hold, CompletableFuture<Boolean> gives, Hold between) throws Exception {
+        between.release();
+        assertTrue(end(gives));
+        assertTrue(hold.token() > between.token());
+    }
+
     /** It gives way once more to one who has the lock just so long. */
     void givesWay(Hold hold) throws Exception {
         long token = hold.token();
@@ -46,9 +53,7 @@ abstract class WithWay extends WithOthers {
         Hold between = of(waits);
         assertTrue(between.token() > token);
         server.awaitWaiters(hold.key(), 1);
-        between.release();
-        assertTrue(end(gives));
-        assertTrue(hold.token() > between.token());
+        comesBack(hold, gives, between);
         assertFalse(hold.isLost());
     }
 
