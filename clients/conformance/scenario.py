@@ -209,10 +209,10 @@ class Run:
     async def do_load(self, name, what):
         await self.world.load(name, what)
 
-    async def do_calls(self, name, expected):
-        """How often the library was called since CONFIG RESETSTAT."""
+    async def do_calls(self, name, expected, command="(?:fcall|eval|evalsha)(?:_ro)?"):
+        """How often the library, or the command, was called since CONFIG RESETSTAT."""
         stats = await self.world.servers[name].say("INFO commandstats")
-        calls = re.findall(r"^cmdstat_(?:fcall|eval|evalsha)(?:_ro)?:calls=(\d+)", stats, re.MULTILINE)
+        calls = re.findall(rf"^cmdstat_{command}:calls=(\d+)", stats, re.MULTILINE)
         self.check(expected, sum(map(int, calls)))
 
     async def do_keeps(self, name, text, expected, ms):

@@ -55,7 +55,10 @@ class World:
         words = dict(words)
         words.setdefault("locks", "l")
         self.together.update(words.get("keys", []))
-        if what not in ("open", "close", "count", "quorum", "cancel", "hello"):
+        if what == "sticky" or what.startswith(("use", "sticky_")):
+            words.setdefault("sticky", "y")
+            words.setdefault("use", "u")
+        elif what not in ("open", "close", "count", "quorum", "cancel", "hello"):
             words.setdefault("hold", "h")
         if "to" in words:
             words.update(self.address(self.at(words.pop("to")), words))

@@ -11,9 +11,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"
 import redis.asyncio
 import rlock
 import rlock.asyncio
-from words import NEEDS, Failed, address, failure, in_child, key, locks_options, options, read, say, servers, way, write
+from words import (
+    NEEDS, Failed, address, failure, in_child, key, locks_options, options, read, say, servers, sticky_options, way, write,
+)
 
-opened, jobs, holds, tasks, later = {}, {}, {}, {}, []
+opened, jobs, holds, tasks, later, stickies, uses = {}, {}, {}, {}, [], {}, {}
 
 
 def where(words):
@@ -24,7 +26,7 @@ def where(words):
 
 
 async def hello(words):
-    return {"client": "python-asyncio", "needs": [need for need in NEEDS if need != "threads"]}
+    return {"client": "python-asyncio", "needs": [*(need for need in NEEDS if need != "threads"), "use_cancel"]}
 
 
 async def open_(words):
@@ -83,6 +85,83 @@ async def give_way(words):
     return {"gave": gave, "token": hold.token, "owner": hold.owner}
 
 
+async def sticky(words):
+    stickies[words["sticky"]] = opened[words["locks"]].sticky(words["key"], **sticky_options(words))
+
+
+class Body:
+    """Of a use: goes on in its task until it is ended, and does what it is told."""
+
+    def __init__(self):
+        self.told, self.use, self.ended = asyncio.Queue(), None, asyncio.get_running_loop().create_future()
+
+    async def do(self, what):
+        done = asyncio.get_running_loop().create_future()
+        await self.told.put((what, done))
+        await asyncio.wait([done, self.ended], return_when=asyncio.FIRST_COMPLETED)
+        return await (done if done.done() else self.ended)
+
+    async def run(self, words, begun):
+        try:
+            async with stickies[words["sticky"]].use() as self.use:
+                token = {"token": await self.use.token()} if words.get("token") else {}
+                begun.set_result({"owner": self.use.owner, **token})
+                while True:
+                    what, done = await self.told.get()
+                    if what is None:
+                        break
+                    if what is Failed:
+                        raise Failed("the body failed")
+                    try:
+                        done.set_result(await what())
+                    except Exception as error:
+                        done.set_exception(error)
+        except BaseException as error:
+            (self.ended if begun.done() else begun).set_exception(error)
+        else:
+            self.ended.set_result({})
+
+
+async def use(words):
+    body, begun = Body(), asyncio.get_running_loop().create_future()
+    uses[words["use"]] = body
+    if "within" in words:
+        await uses[words["within"]].told.put((lambda: body.run(words, begun), asyncio.get_running_loop().create_future()))
+    else:
+        body.task = asyncio.create_task(body.run(words, begun))
+    return await begun
+
+
+async def use_cancel(words):
+    uses[words["use"]].task.cancel()
+
+
+async def use_token(words):
+    body = uses[words["use"]]
+    return {"token": await body.do(lambda: body.use.token())}
+
+
+async def use_state(words):
+    return {"lost": uses[words["use"]].use.lost.reason}
+
+
+async def use_end(words):
+    return await uses[words["use"]].do(Failed if words.get("fail") else None)
+
+
+async def use_many(words):
+    last, rising = 0, True
+    for _ in range(words["times"]):
+        async with stickies[words["sticky"]].use() as one:
+            if words.get("token"):
+                rising, last = rising and await one.token() > last, await one.token()
+    return {"done": words["times"], **({"rising": rising} if words.get("token") else {})}
+
+
+async def sticky_close(words):
+    await stickies[words["sticky"]].close()
+
+
 async def scope(words):
     stopped = False
     try:
@@ -135,7 +214,8 @@ async def count(words):
     end, done = time.monotonic() + words["for"] / 1000, 0
     while time.monotonic() < end:
         try:
-            async with opened[words["locks"]].hold(words["key"], **options(words)):
+            sticky = stickies.get(words.get("sticky"))
+            async with sticky.use() if sticky else opened[words["locks"]].hold(words["key"], **options(words)):
                 write(words["file"], read(words["file"]) + 1)
         except rlock.NotAcquired:
             continue
@@ -166,7 +246,8 @@ DO = {
     "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
     "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
     "close": close, "quorum": quorum, "callback": callback, "backend": backend,
-    "wanted": wanted, "give_way": give_way,
+    "wanted": wanted, "give_way": give_way, "sticky": sticky, "use": use, "use_token": use_token, "use_state": use_state,
+    "use_end": use_end, "use_many": use_many, "use_cancel": use_cancel, "sticky_close": sticky_close,
 }
 
 

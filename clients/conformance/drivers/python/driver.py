@@ -1,15 +1,19 @@
 """The driver of the Python client for threads: a thread for each request."""
 
+import functools
 import json
+import queue
 import sys
 import threading
 import time
 
 import redis
 import rlock
-from words import NEEDS, Failed, address, failure, in_child, key, locks_options, options, read, say, servers, way, write
+from words import (
+    NEEDS, Failed, address, failure, in_child, key, locks_options, options, read, say, servers, sticky_options, way, write,
+)
 
-opened, jobs, holds, cancels = {}, {}, {}, {}
+opened, jobs, holds, cancels, stickies, uses = {}, {}, {}, {}, {}, {}
 guard = threading.Lock()
 
 
@@ -76,6 +80,88 @@ def give_way(words):
     return {"gave": gave, "token": hold.token, "owner": hold.owner}
 
 
+def sticky(words):
+    stickies[words["sticky"]] = opened[words["locks"]].sticky(words["key"], **sticky_options(words))
+
+
+class Body:
+    """Of a use: goes on in its thread until it is ended, and does what it is told."""
+
+    def __init__(self):
+        self.told, self.use = queue.SimpleQueue(), None
+
+    def do(self, what):
+        done = queue.SimpleQueue()
+        self.told.put((what, done))
+        result = done.get()
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def run(self, words, begun):
+        """`begun` gets what it has begun with, or the error."""
+        ended = None
+        try:
+            with stickies[words["sticky"]].use() as self.use:
+                token = {"token": self.use.token()} if words.get("token") else {}
+                begun.put({"owner": self.use.owner, **token})
+                while True:
+                    what, done = self.told.get()
+                    if what is None:
+                        ended = done
+                        break
+                    if what is Failed:
+                        ended = done
+                        raise Failed("the body failed")
+                    try:
+                        done.put(what())
+                    except Exception as error:
+                        done.put(error)
+        except Exception as error:
+            (ended or begun).put(error)
+        else:
+            ended.put({})
+
+
+def use(words):
+    body, begun = Body(), queue.SimpleQueue()
+    uses[words["use"]] = body
+    if "within" in words:
+        uses[words["within"]].told.put((functools.partial(body.run, words, begun), queue.SimpleQueue()))
+    else:
+        threading.Thread(target=body.run, args=(words, begun), daemon=True).start()
+    result = begun.get()
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def use_token(words):
+    body = uses[words["use"]]
+    return {"token": body.do(lambda: body.use.token())}
+
+
+def use_state(words):
+    return {"lost": uses[words["use"]].use.lost.reason}
+
+
+def use_end(words):
+    return uses[words["use"]].do(Failed if words.get("fail") else None)
+
+
+def use_many(words):
+    last, rising = 0, True
+    for _ in range(words["times"]):
+        with stickies[words["sticky"]].use() as one:
+            if words.get("token"):
+                rising, last = rising and one.token() > last, one.token()
+    return {"done": words["times"], **({"rising": rising} if words.get("token") else {})}
+
+
+def sticky_close(words):
+    stickies[words["sticky"]].close()
+
+
 def scope(words):
     stopped = False
     try:
@@ -118,7 +204,8 @@ def count(words):
     end, done = time.monotonic() + words["for"] / 1000, 0
     while time.monotonic() < end:
         try:
-            with opened[words["locks"]].hold(words["key"], **options(words)):
+            sticky = stickies.get(words.get("sticky"))
+            with sticky.use() if sticky else opened[words["locks"]].hold(words["key"], **options(words)):
                 write(words["file"], read(words["file"]) + 1)
         except rlock.NotAcquired:
             continue
@@ -146,7 +233,8 @@ DO = {
     "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
     "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
     "close": close, "quorum": quorum, "callback": callback, "backend": backend,
-    "wanted": wanted, "give_way": give_way,
+    "wanted": wanted, "give_way": give_way, "sticky": sticky, "use": use, "use_token": use_token, "use_state": use_state,
+    "use_end": use_end, "use_many": use_many, "sticky_close": sticky_close,
 }
 
 

@@ -10,7 +10,7 @@ import rlock
 NEEDS = [
     "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "fork", "quorum", "notified",
     "callback", "threads", "surrogates", "tight", "backend", "patience", "wanted",
-    "give_way",
+    "give_way", "sticky", "use_within",
 ]
 
 _saying = threading.Lock()
@@ -68,6 +68,10 @@ def options(words):
 def way(words):
     """Of give_way."""
     return {name: words[name] / 1000 for name in ("wait", "least") if name in words}
+
+
+def sticky_options(words):
+    return {name: words[name] / 1000 for name in ("idle", "wait", "lease") if name in words}
 
 
 def failure(error):

@@ -13,6 +13,7 @@ from ._lock import Lock
 from ._locks import Job, Locks
 from ._loss import Loss
 from ._quorum import Quorum
+from ._sticky import Sticky, Use
 from ._wait import Cancel
 from ._wanted import Wanted
 from .errors import (
@@ -46,5 +47,7 @@ __all__ = [
     "Quorum",
     "Refused",
     "Scope",
+    "Sticky",
+    "Use",
     "Wanted",
 ]

@@ -38,7 +38,7 @@ class Beat:
         self._said = math.inf  # the patience that the server knows; it is not to know any
         self._shortest = IDLE
         self._asked = 0.0
-        self._proof = 0.0
+        self.proof = 0.0  # when what was answered last had been sent
         self._since = 0.0  # when the shortest lease came
         self._bound = math.inf  # when those that were there before it want a newer proof
 
@@ -81,8 +81,8 @@ class Beat:
 
     def proved(self, sent: float) -> None:
         """Something that was sent then was answered."""
-        self._proof = max(self._proof, sent)
-        if self._proof >= self._since:
+        self.proof = max(self.proof, sent)
+        if self.proof >= self._since:
             self._bound = math.inf
 
     @property
@@ -94,4 +94,4 @@ class Beat:
         return self._asked + self.third if self._longest <= self._said else self._asked
 
     def dead_at(self) -> float:
-        return min(self._bound, max(self._proof, self._since) + self._shortest / 1000)
+        return min(self._bound, max(self.proof, self._since) + self._shortest / 1000)

@@ -152,7 +152,7 @@ class Core(Holds):
         elif isinstance(reply, int):
             self._granted(request, reply, now, waited=False)
         else:
-            request.queued = True
+            request.queue(self.calls)
 
     def _notified(self, word: str, tag: str, rest: str, now: float) -> None:
         entry = self._table.get(tag)
@@ -237,7 +237,7 @@ class Core(Holds):
                 request.job.give(request)
         if notify:
             self.calls.append(request.done)
-        request.done, request.timer = nothing, None  # what a hold need not keep
+        request.done, request.stood, request.timer = nothing, None, None  # what a hold need not keep
 
     # A grant.
 

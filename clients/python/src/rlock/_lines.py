@@ -90,7 +90,7 @@ class Lines:
         if line.first is request:
             self._try(line, request, now)
         else:
-            request.queued = True  # the first one's tries show that the server answers
+            request.queue(self._core.calls)  # the first one's tries show that the server answers
 
     def leave(self, request: Request) -> None:
         line, request.line = request.line, None
@@ -184,7 +184,7 @@ class Lines:
             core.worked()
             core._granted(request, reply, now, waited=False)
         else:
-            request.queued = True
+            request.queue(self._core.calls)
             core.worked()
             left, ahead = reply or (-1, -1)
             if was_first:

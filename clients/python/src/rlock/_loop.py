@@ -8,6 +8,7 @@ wherever it comes, and waits for what the step has finished; it touches nothing 
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -127,6 +128,7 @@ class BaseLoop:
         self.sessions: list[Any] = []
         self.timers = Timers()  # of those that are no session
         self._closing: list[Pending] = []
+        self.stays: weakref.WeakSet[Any] = weakref.WeakSet()  # of sticky locks
 
     @property
     def backend(self) -> Backend | None:
@@ -161,4 +163,6 @@ class BaseLoop:
         """Every hold is released, and every wait ended; `pending` when the servers have answered."""
         for session in self.sessions:
             session.core.close(at)
+        for stay in list(self.stays):
+            stay.locks_closed(at)
         self._closing.append(pending)

@@ -83,7 +83,7 @@ class Servers(Router):
             loop.session(maker(client.connection_pool, timeout), MemberCore(timeout, need))
 
     def _place(self, request: Request, at: float) -> None:
-        runner = Runner(self._loop, self._timeout)
+        runner = Runner(self._loop, self.timeout)
         runner.act(lambda core, at: core.ask(request, at))
         request.home = runner
 

@@ -25,7 +25,7 @@ class Router:
         loop: Any,
         patience: int | None = PATIENCE,
     ) -> None:
-        self._loop, self._timeout, self._need, self._patience = loop, timeout, need, patience
+        self._loop, self.timeout, self._need, self._patience = loop, timeout, need, patience
         self._closed = False
         if make:
             self._core = loop.session(make, Core(timeout, None, need, patience)).core
@@ -36,7 +36,7 @@ class Router:
         try:
             if self._closed:
                 raise ConnectionError("the locks are closed")
-            request.begin(at, self._timeout)
+            request.begin(at, self.timeout)
             self._place(request, at)
         except Error as error:
             request.end(error)
@@ -91,10 +91,10 @@ class ClusterRouter(Router):
     def _at(self, node: Any) -> Core:
         core = self._cores.get(node.name)
         if core is None:
-            core = Core(self._timeout, lambda: tag_at(self._client, node.name), self._need, self._patience)
+            core = Core(self.timeout, lambda: tag_at(self._client, node.name), self._need, self._patience)
             core.on_moved = self._wanted
             self._cores[node.name] = core
-            self._loop.session(self._loop.maker_at(self._client, node, self._timeout), core)
+            self._loop.session(self._loop.maker_at(self._client, node, self.timeout), core)
         return core
 
     def _wanted(self) -> None:

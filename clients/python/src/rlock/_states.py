@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -102,7 +103,7 @@ class Request(Pending):
     """One acquisition under way; `held` is what it became."""
 
     __slots__ = (
-        *("ask", "behind", "held", "hint", "home", "job", "last", "line", "owner", "queued", "sent", "tag", "until"),
+        *("ask", "behind", "held", "hint", "home", "job", "last", "line", "owner", "queued", "sent", "stood", "tag", "until"),
     )
 
     def __init__(self, ask: Ask, job: JobState | None = None) -> None:
@@ -112,6 +113,7 @@ class Request(Pending):
         self.owner = job.owner if job and job.owner else fresh_owner()
         self.tag: int | None = None  # on this connection
         self.queued = False  # on this connection the server has said so
+        self.stood: Callable[[], object] | None = None  # called when it does
         self.sent = 0.0  # 0: never
         self.until = 0.0  # the end of its wait
         self.last = 0.0  # when it is given up for want of a connection
@@ -133,6 +135,11 @@ class Request(Pending):
             self.job.give(self)
         done, self.done = self.done, nothing
         done()
+
+    def queue(self, calls: deque[Callable[[], object]]) -> None:
+        self.queued = True
+        if self.stood:
+            calls.append(self.stood)
 
     def left(self) -> Ask:
         """Of a hold that was lost: the keys that no later request of its job, which has the same owner,

@@ -197,7 +197,7 @@ class Scope(AsyncContextDecorator):
             raise RuntimeError("a scope is entered once: make another one by hold()")
         self._task = asyncio.current_task()
         self._hold = hold = await self._acquire()
-        self._before = _cancelling(self._task)
+        self._before = cancelling(self._task)
         # Not at once, but by the event loop's next call: a task that is running (and has just called
         # close, say) would be hit at an await that may lie behind this scope.
         hold.lost.add_callback(self._lost)
@@ -221,7 +221,7 @@ class Scope(AsyncContextDecorator):
             return
         if self._cancelled:
             # Whoever else has cancelled the task meanwhile is to see it cancelled.
-            ours = _uncancel(task) <= self._before and isinstance(error, asyncio.CancelledError)
+            ours = uncancel(task) <= self._before and isinstance(error, asyncio.CancelledError)
         try:
             await hold.release()
         except Exception as failed:
@@ -233,13 +233,13 @@ class Scope(AsyncContextDecorator):
             raise Lost(str(hold.lost.reason), hold.key) from error
 
 
-def _cancelling(task: asyncio.Task[Any] | None) -> int:
+def cancelling(task: asyncio.Task[Any] | None) -> int:
     if sys.version_info >= (3, 11) and task:
         return task.cancelling()
     return 0
 
 
-def _uncancel(task: asyncio.Task[Any]) -> int:
+def uncancel(task: asyncio.Task[Any]) -> int:
     if sys.version_info >= (3, 11):
         return task.uncancel()
     return 0  # nobody can tell one cancellation from two at once

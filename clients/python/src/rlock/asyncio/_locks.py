@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union
 
 import redis.asyncio
 
-from .._ask import Ask, Duration, Keys, Options, ask, patience_ms, socket_time
+from .._ask import Ask, Duration, Key, Keys, Options, ask, patience_ms, socket_time
 from .._backend import Backend
 from .._connect import checked, maker, needed
 from .._loop import backend_of
@@ -22,6 +22,7 @@ from .._states import JobState, Pending, Request, Unique
 from ..errors import ConnectionError
 from ._hold import Hold, Scope, taken
 from ._loop import Loop
+from ._sticky import Sticky
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -103,6 +104,14 @@ class Locks(_Takes, Unique):
 
     def job(self) -> Job:
         return Job(self)
+
+    def sticky(self, key: Key, *, idle: Duration = 1, wait: Duration = 30, lease: Duration = 10) -> Sticky:
+        """A lock for call sites that take it again and again: it stays with this process between its uses
+        (`async with sticky.use() as use:`), for `idle` at most, until somebody else waits for it. So a use of a lock that is here
+        already costs no message. Others see it held meanwhile. Make it once for each key.
+
+        idle: at most 1 s. wait: that of each use, which has an end, for the server sees no cycle in which it waits."""
+        return Sticky(self, key, idle, wait, lease)
 
     @property
     def backend(self) -> Backend | None:
