@@ -41,6 +41,19 @@ class Threads:
     def reason(self, hold):
         return hold.lost.reason
 
+    def sticky(self, key, **options):
+        return self.locks.sticky(key, **options)
+
+    def use(self, sticky, body=lambda use: None):
+        with sticky.use() as use:
+            return body(use)
+
+    def token(self, use):
+        return use.token()
+
+    def close_sticky(self, sticky):
+        sticky.close()
+
     def close(self):
         self.locks.close()
 
@@ -95,6 +108,24 @@ class Tasks:
             return hold.lost.reason
 
         return self.do(ask())
+
+    def sticky(self, key, **options):
+        return self.locks.sticky(key, **options)
+
+    def use(self, sticky, body=None):
+        """`body` runs in a thread, while the task is in the use."""
+
+        async def use_it():
+            async with sticky.use() as use:
+                return await asyncio.to_thread(body, use) if body else None
+
+        return self.do(use_it())
+
+    def token(self, use):
+        return self.do(use.token())
+
+    def close_sticky(self, sticky):
+        self.do(sticky.close())
 
     def close(self):
         self.do(self.locks.close())

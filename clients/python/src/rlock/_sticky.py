@@ -129,6 +129,9 @@ class BaseUse(Unique):
             self._end()
         except (AttributeError, RuntimeError):
             pass  # it was never whole; or Python is ending
+        except BaseException:
+            self._end()
+            raise
 
     def __repr__(self) -> str:
         return f"<rlock.Use {self.key}>"

@@ -108,16 +108,14 @@ class Use(BaseUse):
     ) -> None:
         turn = self._has()
         assert isinstance(turn, OfTask)
-        at, stay, ours = now(), self._stay, False
+        at, stay, turn.left, ours = now(), self._stay, True, False
         if kind is GeneratorExit:  # nobody awaits any more
-            turn.left = True
             self._ended(at)
             return
         try:
             if at >= stay.beat.proof + stay.half and self._unheard(at):
                 await self._do(stay.prove)
         finally:
-            turn.left = True
             why = self._ended(at)
         if turn.stopped:
             # Whoever else has cancelled the task meanwhile is to see it cancelled.
