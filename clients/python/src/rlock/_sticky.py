@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ._ask import Ask, Duration, Key, ask, seconds
 from ._clock import now
@@ -20,8 +20,6 @@ from .errors import Error, Lost
 
 if TYPE_CHECKING:
     from ._locks import Locks
-
-T = TypeVar("T", bound=Turn)
 
 # The turn that has begun last in here. Not by the thread: a scope may be left in another one than it was entered in.
 _begun: contextvars.ContextVar[Turn | None] = contextvars.ContextVar("rlock_use", default=None)
@@ -92,11 +90,8 @@ class BaseUse(Unique):
             raise RuntimeError("a use begins with its `with`")
         return self._turn
 
-    def _begin(self, turn: T) -> T:
-        if self._turn is not None:
-            raise RuntimeError("a use is entered once: make another one by use()")
-        self._turn = turn
-        return turn
+    def _twice(self) -> RuntimeError:
+        return RuntimeError("a use is entered once: make another one by use()")
 
     def _end(self) -> None:
         """However it ends otherwise. By the loop: two at once might end the next one."""
@@ -111,12 +106,13 @@ class BaseUse(Unique):
 
     def _ended(self, at: float) -> str | None:
         """Why it had not the lock to its end."""
-        stay, turn, why = self._stay, self._has(), None
+        stay, turn, why = self._stay, self._turn, None
         try:
             stay.used = at
             if at >= stay.until or at >= stay.beat.proof + stay.half or stay.loop.forked:
-                why = over(turn.request, stay.loop)
-            stay.leave(turn)
+                why = over(self._has().request, stay.loop)
+            if stay.has.get(None) is turn:
+                del stay.has[None]
             if (stay.line or at >= stay.until) and not stay.loop.forked:
                 stay.loop.post(stay.look)
             return why
@@ -126,7 +122,8 @@ class BaseUse(Unique):
 
     def __del__(self) -> None:
         try:
-            self._end()
+            if self._stay.has.get(None) is self._turn is not None:
+                self._end()
         except (AttributeError, RuntimeError):
             pass  # it was never whole; or Python is ending
         except BaseException:
@@ -171,7 +168,7 @@ class Use(BaseUse):
 
     def __enter__(self) -> Use:
         if self._turn is not None:
-            raise RuntimeError("a use is entered once: make another one by use()")
+            raise self._twice()
         stay = self._stay
         self._turn = turn = Turn()
         try:

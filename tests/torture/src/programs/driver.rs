@@ -18,6 +18,7 @@ use serde_json::{json, Value};
 use crate::backend::Backend;
 use crate::book::{locked, Book};
 use crate::build::Kind;
+use crate::locks;
 use crate::process::{send_signal, spawn};
 use crate::proxy::Proxy;
 use crate::server::NO_FUNCTIONS;
@@ -26,6 +27,9 @@ use crate::server::NO_FUNCTIONS;
 const ANSWER: Duration = Duration::from_secs(60);
 /// For a driver to end when its input has.
 const END: Duration = Duration::from_secs(20);
+
+/// How long a use of a sticky lock waits, ms.
+const USE_WAITS: u64 = 1_500;
 
 type Answers = HashMap<u64, Sender<(u64, Value)>>;
 
@@ -57,6 +61,8 @@ struct Now {
     input: Option<ChildStdin>,
     /// Its locks are open.
     ready: bool,
+    /// It has sticky locks.
+    sticky: bool,
     answers: Answers,
     /// It said what is no answer and no event.
     wrong: Option<String>,
@@ -126,6 +132,7 @@ impl Driver {
                 child: None,
                 input: None,
                 ready: false,
+                sticky: false,
                 answers: Answers::new(),
                 wrong: None,
             }),
@@ -165,8 +172,25 @@ impl Driver {
             to["patience"] = ms.into();
         }
         self.ask("open", "", to).finish();
-        locked(&self.now).ready = true;
+        let sticky = self.can("sticky");
+        for key in locks::STICKY.iter().filter(|_| sticky) {
+            let mut words = self.sticky(key);
+            words["sticky"] = (*key).into();
+            self.ask("sticky", "", words).finish();
+        }
+        let mut now = locked(&self.now);
+        (now.ready, now.sticky) = (true, sticky);
         Ok(())
+    }
+
+    pub fn has_sticky(&self) -> bool {
+        self.ready().sticky
+    }
+
+    /// What is said of its sticky lock of that name. Its lease is not longer than it has patience for.
+    pub fn sticky(&self, key: &str) -> Value {
+        let lease = self.patience.map_or(3_000, |most| most * 8 / 10);
+        json!({"key": key, "wait": USE_WAITS, "lease": lease})
     }
 
     /// Whether its client has what a scenario may need.
@@ -222,7 +246,7 @@ impl Driver {
     /// Asks; what was asked and answered is written down when it is over.
     pub fn ask(&self, what: &str, hold: &str, words: Value) -> Asked {
         let now = match what {
-            "hello" | "open" => locked(&self.now),
+            "hello" | "open" | "sticky" => locked(&self.now),
             _ => self.ready(),
         };
         self.ask_of(now, what, hold, words)
@@ -238,9 +262,17 @@ impl Driver {
         let id = self.ids.fetch_add(1, SeqCst);
         let mut line = words.clone();
         line["id"] = id.into();
-        line["do"] = what.into();
+        line["do"] = match (is_use(hold), what) {
+            (true, "acquire") => "use",
+            (true, "state") => "use_state",
+            (true, "release") => "use_end",
+            _ => what,
+        }
+        .into();
         line["locks"] = "l".into();
-        if !hold.is_empty() {
+        if is_use(hold) {
+            (line["use"], line["sticky"]) = (hold.into(), words["key"].clone());
+        } else if !hold.is_empty() {
             line["hold"] = hold.into();
         }
         let (send, answer) = channel();
@@ -375,6 +407,11 @@ impl Driver {
         let child = now.child.as_mut();
         child.is_some_and(|child| !matches!(child.try_wait(), Ok(None)))
     }
+}
+
+/// Of a sticky lock: the history has it as a hold, with the same requests.
+fn is_use(hold: &str) -> bool {
+    hold.starts_with('u')
 }
 
 fn text(of: &Value, name: &str) -> String {

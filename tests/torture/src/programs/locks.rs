@@ -12,6 +12,9 @@ pub const PERMITS: &str = "p0";
 pub const LIMIT: u64 = 3;
 pub const FORCED: [&str; 1] = ["f0"];
 
+/// Those that processes keep between their uses too.
+pub const STICKY: [&str; 4] = ["x0", "x1", "x2", "f0"];
+
 /// The first of the quiet ones are of that kind too.
 pub const THROWN_OUT: usize = 3;
 

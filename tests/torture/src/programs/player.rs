@@ -33,6 +33,10 @@ impl Player {
         while !self.stop.load(SeqCst) {
             count += 1;
             let hold = format!("{}.{}.{count}", self.driver.number, self.number);
+            if !self.quiet && self.rng.u32(0..3) == 0 && self.driver.has_sticky() {
+                self.uses(&format!("u{hold}"));
+                continue;
+            }
             match self.acquire(&hold) {
                 Some(words) => {
                     self.driver.has(&hold, true);
@@ -40,6 +44,35 @@ impl Player {
                 }
                 // Not to ask for nothing all the time.
                 None => self.pause(10),
+            }
+        }
+    }
+
+    /// A few uses of a sticky lock, the most of them short.
+    fn uses(&mut self, name: &str) {
+        let key = *self.rng.choice(&locks::STICKY).unwrap_or(&"x0");
+        for number in 0..self.rng.u32(1..6) {
+            let hold = format!("{name}.{number}");
+            let mut words = self.driver.sticky(key);
+            (words["sticky"], words["token"]) = (true.into(), self.rng.bool().into());
+            let done = self.driver.ask("acquire", &hold, words).finish();
+            self.life = done.life;
+            if done.out.get("ok").is_none() {
+                return self.pause(10);
+            }
+            self.driver.has(&hold, true);
+            match self.rng.u32(0..10) {
+                0 => self.look(&hold, 2000),
+                1..4 => self.pause(8),
+                _ => (),
+            }
+            if self.rng.u32(0..4) == 0 {
+                self.says("state", &hold, json!({}));
+            }
+            self.driver.has(&hold, false);
+            self.says("release", &hold, json!({}));
+            if self.rng.u32(0..8) == 0 {
+                self.pause(300); // it is idle, and perhaps goes back
             }
         }
     }

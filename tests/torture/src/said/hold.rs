@@ -4,6 +4,8 @@
 use rlock_torture::saw::{Ask, Told};
 
 pub const NEVER: u64 = u64::MAX;
+/// So long ago its lock may have been lost, and the client of a use know nothing of it yet, us.
+const UNKNOWN: u64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -40,6 +42,13 @@ pub struct Hold {
     pub token: Option<i64>,
     pub call: u64,
     pub start: u64,
+    /// It is a use of a sticky lock: that was acquired some time before, and is said to be lost by the
+    /// end of the use alone.
+    pub sticky: bool,
+    /// Its program has asked for its token. (Of a use it need not.)
+    pub has_token: bool,
+    /// What befell its lock from then on may be its loss.
+    pub since: u64,
     /// Its client said that it has it, surely at these moments or later, and not after those.
     pub has: Vec<(u64, u64)>,
     /// When its last release was asked for.
@@ -83,6 +92,12 @@ impl Hold {
             token,
             call: ask.call,
             start,
+            sticky: words["sticky"] == true,
+            has_token: words["token"] != false,
+            since: match words["sticky"] == true {
+                true => ask.call.saturating_sub(UNKNOWN),
+                false => ask.call,
+            },
             has: Vec::new(),
             released: NEVER,
             lease_from: ask.call + lease,

@@ -110,7 +110,7 @@ fn event(past: &Past, hold: &Hold, at: usize, found: &mut Findings) {
         let text = format!("{} was notified of its loss twice", hold.name);
         found.add("event", text, &[at], hold.events[1].at);
     }
-    let Some(state) = hold.states.first() else {
+    let Some(state) = hold.states.first().filter(|_| !hold.sticky) else {
         return;
     };
     // It may have been killed before it could say so.
@@ -142,9 +142,9 @@ fn false_loss(past: &Past, hold: &Hold, at: usize, found: &mut Findings) {
         true if past.round.plain => could_not_renew(past, hold, first),
         true => {
             let over = hold.max.is_some_and(|max| hold.call + max <= first);
-            let closed = past.closed(hold, hold.call);
+            let closed = past.closed(hold, hold.since);
             let closed = closed.is_some_and(|closed| closed <= first + BEFORE);
-            let before = hold.call.max(first.saturating_sub(AFTER));
+            let before = hold.since.max(first.saturating_sub(AFTER));
             over || closed || past.hindered(hold.driver, before, first) > 0
         }
     };

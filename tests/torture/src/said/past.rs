@@ -89,9 +89,9 @@ impl Past {
         if !hold.watchdog || self.round.plain {
             return thrown;
         }
-        let closed = self.closed(hold, hold.call).map(|at| self.began(at));
+        let closed = self.closed(hold, hold.since).map(|at| self.began(at));
         let mut kills = self.faults.iter().filter(|one| one.kind == "kill-server");
-        let killed = kills.find(|one| one.end >= hold.call);
+        let killed = kills.find(|one| one.end >= hold.since);
         let killed = killed.map_or(NEVER, |fault| fault.begin);
         let silent = silent::since(self, hold);
         thrown.min(closed.unwrap_or(NEVER)).min(killed).min(silent)
@@ -101,7 +101,7 @@ impl Past {
         let mut all = self.faults.iter();
         let its = all.find(|fault| {
             let key = fault.key.as_ref();
-            key.is_some_and(|key| hold.keys.contains(key)) && fault.end >= hold.call
+            key.is_some_and(|key| hold.keys.contains(key)) && fault.end >= hold.since
         });
         its.map_or(NEVER, |fault| fault.begin)
     }

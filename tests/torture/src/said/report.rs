@@ -105,7 +105,7 @@ fn summary(past: &Past, found: &Findings) {
         .iter()
         .map(|(kind, n)| format!("{kind} {n}"))
         .collect();
-    let mut clients: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
+    let mut clients: BTreeMap<&str, (usize, usize, usize, usize)> = BTreeMap::new();
     for ask in &past.asks {
         clients
             .entry(&past.round.drivers[ask.driver])
@@ -113,8 +113,10 @@ fn summary(past: &Past, found: &Findings) {
             .0 += 1;
     }
     for hold in &past.holds {
-        let (_, held, lost) = clients.entry(&past.round.drivers[hold.driver]).or_default();
+        let client = clients.entry(&past.round.drivers[hold.driver]);
+        let (_, held, uses, lost) = client.or_default();
         *held += 1;
+        *uses += usize::from(hold.sticky);
         let told = hold.events.len() + hold.states.len() + hold.others.len();
         *lost += usize::from(told > 0);
     }
@@ -124,8 +126,10 @@ fn summary(past: &Past, found: &Findings) {
         past.wires.len(),
         faults.join(", ")
     );
-    for (name, (asks, held, lost)) in clients {
-        println!("  {name}: {asks} requests, {held} holds, {lost} of them lost");
+    for (name, (asks, held, uses, lost)) in clients {
+        println!(
+            "  {name}: {asks} requests, {held} holds ({uses} of them uses), {lost} of them lost"
+        );
     }
     let checks = CHECKS.iter().map(|check| {
         let count = found.counts.get(check).copied().unwrap_or(0);

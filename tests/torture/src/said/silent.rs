@@ -38,7 +38,7 @@ pub fn since(past: &Past, hold: &Hold) -> u64 {
         return NEVER;
     };
     let spans = || past.unheard(hold.driver);
-    let begins = spans().filter(|(_, end)| *end >= hold.call);
+    let begins = spans().filter(|(_, end)| *end >= hold.since);
     let long = begins.filter(|(begin, _)| {
         let to = begin + 2 * half;
         let parts = spans().map(|(one, end)| end.min(to).saturating_sub(one.max(*begin)));

@@ -12,11 +12,11 @@ pub fn check(past: &Past, found: &mut Findings) {
     after_the_hold(past, found);
 }
 
-/// Only Redisson gives none.
+/// Only Redisson gives none, and a use that asks for none has none.
 fn missing(past: &Past, found: &mut Findings) {
     for (at, hold) in past.holds.iter().enumerate() {
         let name = past.round.drivers.get(hold.driver);
-        if hold.token.is_none() && name.is_none_or(|name| name != "redisson") {
+        if hold.token.is_none() && hold.has_token && name.is_none_or(|name| name != "redisson") {
             let text = format!("{} was granted without a token", hold.name);
             found.add("tokens", text, &[at], hold.start);
         }

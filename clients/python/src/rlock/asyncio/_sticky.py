@@ -63,7 +63,10 @@ class Use(BaseUse):
             raise pending.error
 
     async def __aenter__(self) -> Use:
-        stay, turn = self._stay, self._begin(OfTask())
+        if self._turn is not None:
+            raise self._twice()
+        stay = self._stay
+        self._turn = turn = OfTask()
         turn.who = task = asyncio.current_task()
         try:
             if (
@@ -106,8 +109,8 @@ class Use(BaseUse):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        turn = self._has()
-        assert isinstance(turn, OfTask)
+        turn = self._turn
+        assert turn is not None
         at, stay, turn.left, ours = now(), self._stay, True, False
         if kind is GeneratorExit:  # nobody awaits any more
             self._ended(at)
