@@ -22,14 +22,12 @@ use crate::locks;
 use crate::process::{send_signal, spawn};
 use crate::proxy::Proxy;
 use crate::server::NO_FUNCTIONS;
+use crate::sticky;
 
 /// An answer that has not come by then never comes.
 const ANSWER: Duration = Duration::from_secs(60);
 /// For a driver to end when its input has.
 const END: Duration = Duration::from_secs(20);
-
-/// How long a use of a sticky lock waits, ms.
-const USE_WAITS: u64 = 1_500;
 
 type Answers = HashMap<u64, Sender<(u64, Value)>>;
 
@@ -174,7 +172,7 @@ impl Driver {
         self.ask("open", "", to).finish();
         let sticky = self.can("sticky");
         for key in locks::STICKY.iter().filter(|_| sticky) {
-            let mut words = self.sticky(key);
+            let mut words = sticky::words(key, self.patience);
             words["sticky"] = (*key).into();
             self.ask("sticky", "", words).finish();
         }
@@ -185,12 +183,6 @@ impl Driver {
 
     pub fn has_sticky(&self) -> bool {
         self.ready().sticky
-    }
-
-    /// What is said of its sticky lock of that name. Its lease is not longer than it has patience for.
-    pub fn sticky(&self, key: &str) -> Value {
-        let lease = self.patience.map_or(3_000, |most| most * 8 / 10);
-        json!({"key": key, "wait": USE_WAITS, "lease": lease})
     }
 
     /// Whether its client has what a scenario may need.
@@ -262,15 +254,9 @@ impl Driver {
         let id = self.ids.fetch_add(1, SeqCst);
         let mut line = words.clone();
         line["id"] = id.into();
-        line["do"] = match (is_use(hold), what) {
-            (true, "acquire") => "use",
-            (true, "state") => "use_state",
-            (true, "release") => "use_end",
-            _ => what,
-        }
-        .into();
+        line["do"] = sticky::request(hold, what).into();
         line["locks"] = "l".into();
-        if is_use(hold) {
+        if sticky::is_use(hold) {
             (line["use"], line["sticky"]) = (hold.into(), words["key"].clone());
         } else if !hold.is_empty() {
             line["hold"] = hold.into();
@@ -407,11 +393,6 @@ impl Driver {
         let child = now.child.as_mut();
         child.is_some_and(|child| !matches!(child.try_wait(), Ok(None)))
     }
-}
-
-/// Of a sticky lock: the history has it as a hold, with the same requests.
-fn is_use(hold: &str) -> bool {
-    hold.starts_with('u')
 }
 
 fn text(of: &Value, name: &str) -> String {

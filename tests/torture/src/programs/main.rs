@@ -23,6 +23,7 @@ mod redisson;
 mod resp;
 mod rest;
 mod server;
+mod sticky;
 
 use std::fs;
 use std::io::{self, Error};

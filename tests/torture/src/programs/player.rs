@@ -12,6 +12,7 @@ use serde_json::{json, Value};
 
 use crate::driver::{Asked, Driver};
 use crate::locks;
+use crate::sticky;
 
 /// A lease that is longer than it may take until a client knows of a loss, ms.
 const LONG: u64 = 5_000;
@@ -34,7 +35,7 @@ impl Player {
             count += 1;
             let hold = format!("{}.{}.{count}", self.driver.number, self.number);
             if !self.quiet && self.rng.u32(0..3) == 0 && self.driver.has_sticky() {
-                self.uses(&format!("u{hold}"));
+                self.uses(&sticky::name(&hold));
                 continue;
             }
             match self.acquire(&hold) {
@@ -53,7 +54,7 @@ impl Player {
         let key = *self.rng.choice(&locks::STICKY).unwrap_or(&"x0");
         for number in 0..self.rng.u32(1..6) {
             let hold = format!("{name}.{number}");
-            let mut words = self.driver.sticky(key);
+            let mut words = sticky::words(key, self.driver.patience);
             (words["sticky"], words["token"]) = (true.into(), self.rng.bool().into());
             let done = self.driver.ask("acquire", &hold, words).finish();
             self.life = done.life;
