@@ -73,6 +73,10 @@ pub fn of(measurement: Measurement) -> [&'static str; 2] {
             "Clients without the module",
             "The same on a server that loads no module, by the function library.",
         ],
+        Measurement::Sticky => [
+            "Sticky locks",
+            "Locks that stay with a process between their uses, by the clients of each language.",
+        ],
         Measurement::Costs => [
             "What others pay, and a pair: instructions",
             "All that the server carries out for one of something, its own share too, by\n\

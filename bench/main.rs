@@ -21,6 +21,7 @@
 //! - `list`: the same beside a listing of very many locks;
 //! - `recovery`: the same beside the recovery scan of very many hashes;
 //! - `clients`: the clients of each language beside what its users have now;
+//! - `sticky`: locks that stay with a process between their uses, in each language;
 //! - `costs`: instructions and bytes, of one module or several.
 //!
 //! What is compared is measured in turns on the same machine in the same run,
@@ -118,6 +119,7 @@ fn measure(options: &Options) -> Outcome<Report> {
             Measurement::Recovery => recovery::measure(options, &mut report)?,
             Measurement::Clients => clients::measure(options, &mut report)?,
             Measurement::Plain => clients::measure_plain(options, &mut report)?,
+            Measurement::Sticky => clients::measure_sticky(options, &mut report)?,
             Measurement::Costs => costs::measure(options, &mut report)?,
         }
         report.say(&format!("Measured in {} s.", began.elapsed().as_secs()));

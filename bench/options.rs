@@ -48,12 +48,13 @@ pub enum Measurement {
     Recovery,
     Clients,
     Plain,
+    Sticky,
     Costs,
 }
 
 impl Measurement {
     /// All of them, in the order in which they run.
-    const ALL: [(Measurement, &'static str); 17] = [
+    const ALL: [(Measurement, &'static str); 18] = [
         (Measurement::Pairs, "pairs"),
         (Measurement::Contention, "contention"),
         (Measurement::Permits, "permits"),
@@ -70,6 +71,7 @@ impl Measurement {
         (Measurement::Recovery, "recovery"),
         (Measurement::Clients, "clients"),
         (Measurement::Plain, "plain"),
+        (Measurement::Sticky, "sticky"),
         (Measurement::Costs, "costs"),
     ];
 

@@ -11,6 +11,12 @@
 //!   was about to be released (ns by CLOCK_MONOTONIC), all in one line;
 //! - `pairs ms`: one worker takes and releases a free lock for so long; ns each;
 //! - `pings ms`: one PING after the other by the same library; ns each;
+//! - `uses ms`: one worker uses a sticky lock that is its process's already for so long; ns each;
+//! - `sets ms`: SET NX PX and DEL by the same library; ns for both;
+//! - `often k`: from now on it takes and releases one lock, and then pauses for 2 ms, again and again:
+//!   0: a plain lock; 1: by uses of a sticky one;
+//! - `shares k n`: it does so n times, in the same way; ns of taking and releasing, the median;
+//! - `takes n`: the same of the plain lock, but of taking alone;
 //! - `crowd n`: it holds n locks and waits for n others; bytes for each hold and wait.
 
 use std::path::{Path, PathBuf};
@@ -26,6 +32,8 @@ pub struct Language {
     /// The client over another library, where a program has the one or the other: its name on the
     /// command line, and in words.
     pub also: &'static [(&'static str, &'static str)],
+    /// Its program can be asked about sticky locks.
+    pub sticky: bool,
     /// The others' names on the command line, and in words, with their defaults.
     pub peers: &'static [(&'static str, &'static str)],
 }
@@ -35,12 +43,14 @@ pub static LANGUAGES: [Language; 5] = [
         name: "python",
         ours: "rlock.asyncio",
         also: &[],
+        sticky: true,
         peers: &[("redis-py", "redis.asyncio Lock (tries every 0.1 s)")],
     },
     Language {
         name: "node",
         ours: "rlock over node-redis",
         also: &[("rlock-ioredis", "rlock over ioredis")],
+        sticky: false,
         peers: &[(
             "redlock",
             "node-redlock over ioredis (tries every 0.2 s, 10 times)",
@@ -50,6 +60,7 @@ pub static LANGUAGES: [Language; 5] = [
         name: "java",
         ours: "rlock over Lettuce",
         also: &[],
+        sticky: false,
         peers: &[
             ("redisson", "Redisson RLock (pub/sub)"),
             ("redisson-fair", "Redisson RFairLock (pub/sub)"),
@@ -59,6 +70,7 @@ pub static LANGUAGES: [Language; 5] = [
         name: "go",
         ours: "rlock over go-redis",
         also: &[],
+        sticky: false,
         peers: &[(
             "redsync",
             "redsync over go-redis (tries after 50 to 250 ms, 32 times)",
@@ -68,6 +80,7 @@ pub static LANGUAGES: [Language; 5] = [
         name: "rust",
         ours: "rlock over redis-rs",
         also: &[],
+        sticky: false,
         peers: &[(
             "rslock",
             "rslock over redis-rs (tries after up to 0.2 s, 3 times)",
@@ -80,6 +93,7 @@ pub static PHP: Language = Language {
     name: "php",
     ours: "rlock over phpredis",
     also: &[],
+    sticky: false,
     peers: &[(
         "symfony",
         "Symfony's lock over phpredis (tries every 0.1 s)",

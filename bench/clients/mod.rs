@@ -5,6 +5,7 @@ mod handover;
 pub mod language;
 mod pairs;
 mod plain;
+mod sticky;
 pub mod turns;
 
 use language::{Language, LANGUAGES, PHP};
@@ -26,6 +27,13 @@ pub fn measure_plain(options: &Options, report: &mut Report) -> Outcome<()> {
     let languages = LANGUAGES.iter().chain([&PHP]);
     let (there, skipped) = build(languages, options, report)?;
     plain::measure(&there, &skipped, options, report)
+}
+
+/// Sticky locks.
+pub fn measure_sticky(options: &Options, report: &mut Report) -> Outcome<()> {
+    let have = LANGUAGES.iter().filter(|language| language.sticky);
+    let (there, _) = build(have, options, report)?;
+    sticky::measure(&there, options, report)
 }
 
 /// Those that can run here, and why the others cannot.

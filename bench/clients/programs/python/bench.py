@@ -6,6 +6,7 @@ import gc
 import math
 import os
 import sys
+from statistics import median_low as median
 from time import monotonic_ns as clock
 
 import redis.asyncio as redis
@@ -93,6 +94,61 @@ class Program:
     async def pings(self, ms):
         async with redis.Redis(port=self.port, single_connection_client=True) as client:
             return await timed(client.ping, ms)
+
+    async def uses(self, ms):
+        sticky = self.side.locks.sticky("bench:sticky")
+
+        async def use():
+            async with sticky.use():
+                pass
+
+        return await timed(use, ms)
+
+    async def sets(self, ms):
+        async with redis.Redis(port=self.port, single_connection_client=True) as client:
+
+            async def pair():
+                await client.set("bench:set", "owner", nx=True, px=10_000)
+                await client.delete("bench:set")
+
+            return await timed(pair, ms)
+
+    def shared(self, sticky):
+        if sticky:
+            return self.side.locks.sticky("bench:shared").use
+        return lambda: self.side.locks.hold("bench:shared", wait=math.inf)
+
+    async def often(self, sticky):
+        take = self.shared(sticky)
+
+        async def goes_on():
+            while True:
+                async with take():
+                    pass
+                await asyncio.sleep(0.002)
+
+        self.tasks.append(asyncio.create_task(goes_on()))
+        return 0
+
+    async def shares(self, sticky, count):
+        take, took = self.shared(sticky), []
+        for _ in range(count):
+            begin = clock()
+            async with take():
+                pass
+            took.append(clock() - begin)
+            await asyncio.sleep(0.002)
+        return median(took)
+
+    async def takes(self, count):
+        took = []
+        for _ in range(count):
+            begin = clock()
+            hold = await self.side.locks.acquire("bench:shared", wait=math.inf)
+            took.append(clock() - begin)
+            await hold.release()
+            await asyncio.sleep(0.002)
+        return median(took)
 
     async def crowd(self, size):
         other = rlock.asyncio.Locks(self.side.client)
