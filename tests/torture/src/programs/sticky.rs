@@ -24,7 +24,7 @@ pub fn request<'a>(hold: &str, what: &'a str) -> &'a str {
     }
 }
 
-/// What is said of the sticky lock of that name. Its lease is not longer than its driver has patience for.
+/// What is said of the sticky lock for that key. Its lease is not longer than its driver has patience for.
 pub fn words(key: &str, patience: Option<u64>) -> Value {
     let lease = patience.map_or(3_000, |most| most * 8 / 10);
     json!({"key": key, "wait": WAIT, "lease": lease})
