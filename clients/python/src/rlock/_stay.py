@@ -18,7 +18,7 @@ from ._beat import Beat
 from ._clock import Timer, now
 from ._loss import over
 from ._resp import Failure
-from ._protocol import BROKEN
+from ._protocol import BROKEN, LATE
 from ._states import Call, Held, Hint, Pending, Request
 from .errors import ConnectionError, Error, Lost, NotAcquired, Refused
 
@@ -238,7 +238,9 @@ class Stay:
 
     def _prove(self, at: float) -> None:
         """What the server has said of the lock until now is read before its answer."""
-        if self._proves:
+        assert self.request
+        home = self.request.home
+        if self._proves or not home.ready:  # else it would not be sent, and the next look is soon
             return
         self._proves = True
 
@@ -246,8 +248,7 @@ class Stay:
             self._proves = False
             self.look(now)
 
-        assert self.request
-        self.request.home.send(Call(("PING",), answered), at)
+        home.send(Call(("PING",), answered), at)
 
     def prove(self, pending: Pending, at: float) -> None:
         """For a use that ends, and has heard nothing for too long."""
@@ -260,7 +261,14 @@ class Stay:
     # Those who wait.
 
     def _limit(self, waiting: Waiting, until: float) -> None:
-        waiting.timer = self.loop.timers.at(until, partial(self._overdue, waiting))
+        def due(at: float) -> None:
+            # Later than that is only a process that was paused: the answer may lie unread.
+            if at > until + LATE:
+                self._limit(waiting, at + LATE)
+            else:
+                self._overdue(waiting, at)
+
+        waiting.timer = self.loop.timers.at(until, due)
 
     def _overdue(self, waiting: Waiting, at: float) -> None:
         request, held = self.request, self.held
@@ -339,13 +347,13 @@ class Stay:
         def fails(error: Error, at: float) -> None:
             if not pending.finished:
                 self._unsure = True
-                self._answer(pending, error)
+                home._finish(pending, error)
                 self.look(at)
 
         def answered(reply: Any, at: float) -> None:
             if isinstance(reply, int) and not pending.finished:
                 turn.token = max(reply, turn.token or 0)
-                self._answer(pending, None)
+                home._finish(pending, None)
             elif isinstance(reply, Failure):
                 if why := home._gone(reply, held):
                     home._lost(held, why, at)
@@ -354,7 +362,5 @@ class Stay:
                 fails(Lost("connection", self.ask.name), at)
 
         words = (*held.request.ask.renew(held.request.owner, held.lease), "TOKEN")
-        pending.timer = self.loop.timers.at(
-            at + home.timeout, lambda at: fails(ConnectionError("no answer to the renewal"), at)
-        )
+        home.limit(pending, at + home.timeout, lambda at: fails(ConnectionError("no answer to the renewal"), at))
         home.send(Call(words, answered), at)
