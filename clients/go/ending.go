@@ -47,6 +47,9 @@ func (h *turn) finish(err error) {
 	h.request.err = err
 	h.forgo()
 	close(h.request.done)
+	if h.stay != nil {
+		h.stay.failed(h, err)
+	}
 }
 
 // settle takes the hold out of all tables.

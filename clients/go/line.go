@@ -171,8 +171,11 @@ func (n *line) tried(reply any, refused []any) {
 		left, _ = refused[0].(int64)
 		ahead, _ := refused[1].(int64)
 		n.ahead, n.crowd = max(ahead, -1), ahead < -1 || ahead > 0
-		for i := len(n.waits) - 1; i >= 0 && !n.waits[i].request.queued; i-- {
-			n.waits[i].request.queued = true // the server has said that it is held
+		for _, h := range slices.Backward(slices.Clone(n.waits)) {
+			if h.request.queued {
+				break
+			}
+			h.stands()
 		}
 	} else if _, isGranted := reply.(int64); isGranted {
 		n.ahead = -1

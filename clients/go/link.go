@@ -40,6 +40,7 @@ type link struct {
 	watched     map[time.Duration]int // how many requests and holds with the watchdog have which lease
 	plain       map[time.Duration]int // and how many without it
 	proof       time.Time             // when the newest command that was answered had been sent
+	provedAt    *bound                // the same, for uses of sticky locks; nil: there was none
 	pinged      time.Time             // when the heartbeat last sent one
 	told        time.Duration         // for how long the server knows that this process may be silent
 	pings       bool                  // it is not told
@@ -195,6 +196,9 @@ func (l *link) reply(reply any) {
 		l.briskly = min(l.briskly, 0)
 	}
 	l.proof = first.sent
+	if len(l.session.locks.stays) > 0 {
+		l.tellProof()
+	}
 	if err, ok := reply.(replyError); ok && (err.noMaster() || l.lacks(err)) {
 		// The address may soon lead to the master; and the next connection learns what the server has now.
 		l.fail(err)

@@ -19,7 +19,8 @@ type Locks struct {
 	// One lock for all: the work is done by the server, and nobody holds it for long.
 	mutex    sync.Mutex
 	number   uint64
-	held     map[string]*turn // the last one of each key
+	held     map[string]*turn     // the last one of each key
+	stays    map[*Sticky]struct{} // that are here, or that a use waits for
 	closed   bool
 	closing  context.Context // ends when Close is called
 	stop     context.CancelFunc
@@ -86,7 +87,8 @@ func New(client *redis.Client, settings ...Setting) *Locks {
 }
 
 func newLocks(settings []Setting) *Locks {
-	l := &Locks{timeout: 5 * time.Second, askEvery: time.Minute, patience: 30 * time.Second, held: map[string]*turn{}}
+	l := &Locks{timeout: 5 * time.Second, askEvery: time.Minute, patience: 30 * time.Second, held: map[string]*turn{},
+		stays: map[*Sticky]struct{}{}}
 	l.closing, l.stop = context.WithCancel(context.Background())
 	l.ended, l.end = context.WithCancel(context.Background())
 	l.timer = time.AfterFunc(time.Hour, l.look)
@@ -182,6 +184,9 @@ func (l *Locks) Close() error {
 	}
 	l.closed = true
 	l.notified = make(chan struct{})
+	for s := range l.stays {
+		s.removeAll(ErrClosed)
+	}
 	for _, s := range l.router.sessions() {
 		s.close()
 	}

@@ -32,6 +32,8 @@ type terms struct {
 	max      time.Duration
 	least    time.Duration
 	gives    bool // an option was given that is for GiveWay alone
+	idle     time.Duration
+	sticks   bool // one that is for Sticky alone
 	err      error
 }
 
@@ -115,7 +117,7 @@ func Acks(n int, d time.Duration) Option {
 }
 
 func newTerms(opts []Option) terms {
-	t := terms{watchdog: true, lease: 10 * time.Second, least: leastAge}
+	t := terms{watchdog: true, lease: 10 * time.Second, least: leastAge, idle: most}
 	for _, opt := range opts {
 		opt(&t)
 	}
@@ -136,6 +138,8 @@ func (t *terms) check(keys []string) error {
 		return t.err
 	case t.gives:
 		return wrong("Least is for GiveWay")
+	case t.sticks:
+		return wrong("Idle is for Sticky")
 	case t.modes > 1:
 		return wrong("one of Read, Write and Limit")
 	case t.mode == limited && (t.limit < 1 || t.limit > 1_000_000):

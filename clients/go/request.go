@@ -244,7 +244,7 @@ func (h *turn) replied(reply any, sent time.Time) {
 		h.failed(reply)
 	case string:
 		if h.state == asking {
-			h.request.queued = true
+			h.stands()
 		}
 	}
 }
@@ -339,6 +339,17 @@ func (h *turn) give() {
 	h.arm()
 	close(h.request.done)
 	h.request = nil
+	if h.stay != nil {
+		h.stay.came(h)
+	}
+}
+
+// stands is called when the server has said on this connection that it waits.
+func (h *turn) stands() {
+	h.request.queued = true
+	if h.stay != nil {
+		h.stay.stands(h)
+	}
 }
 
 // notAcquired knows who has it where that is one of these very locks.

@@ -30,6 +30,7 @@ type turn struct {
 	renewals  int             // by the program
 	underway  []time.Duration // the leases that those ask for which have no reply
 	hints     *hints          // once the program has asked for them
+	stay      *Sticky         // whose it is, and not a program's hold
 	timer     *time.Timer
 	lost      chan struct{}
 	reason    *LostError
@@ -118,6 +119,8 @@ func (h *turn) lose(reason string) {
 	h.notifyLoss()
 	if !given {
 		h.finish(h.reason)
+	} else if h.stay != nil {
+		h.stay.wasLost(h)
 	}
 }
 

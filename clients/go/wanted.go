@@ -133,6 +133,9 @@ func (h *turn) isWanted() {
 	}
 	h.hints.said = clock()
 	h.hints.wake()
+	if h.stay != nil {
+		h.stay.look()
+	}
 }
 
 // areFresh says whether the last one is newer than half a lease: nobody says that nobody waits any more.

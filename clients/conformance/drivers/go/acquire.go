@@ -12,7 +12,8 @@ import (
 	rlock "rlock.invalid/clients/go"
 )
 
-var needs = []string{"read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "cluster", "callback", "threads", "tight", "backend", "patience", "wanted", "give_way"}
+var needs = []string{"read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "cluster", "callback", "threads", "tight", "backend", "patience", "wanted", "give_way",
+	"sticky", "use_within", "use_cancel"}
 
 // taker is what Locks and Job have in common.
 type taker interface {
@@ -170,27 +171,34 @@ func (d *driver) scope(ctx context.Context, r *request, locks *rlock.Locks) (map
 	return map[string]any{"body": end}, err
 }
 
-func count(ctx context.Context, r *request, locks *rlock.Locks) (map[string]any, error) {
-	done := 0
-	for end := time.Now().Add(ms(r.For)); time.Now().Before(end); done++ {
+func (d *driver) count(ctx context.Context, r *request, locks *rlock.Locks) (map[string]any, error) {
+	d.mutex.Lock()
+	sticky := d.stickies[r.Sticky]
+	d.mutex.Unlock()
+	return counts(ms(r.For), func(work func() error) error {
+		if r.Key == "" {
+			return sticky.Use(ctx, func(*rlock.Use) error { return work() })
+		}
 		hold, err := locks.Lock(ctx, r.Key, waits(r)...)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		text, err := os.ReadFile(r.File)
-		if err != nil {
-			return nil, err
+		if err := work(); err != nil {
+			return err
 		}
-		n, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil && len(text) > 0 {
-			return nil, fmt.Errorf("%s: %w", r.File, err)
-		}
-		if err := os.WriteFile(r.File, []byte(strconv.Itoa(n+1)), 0o644); err != nil {
-			return nil, err
-		}
-		if err := hold.Release(ctx); err != nil {
-			return nil, err
-		}
+		return hold.Release(ctx)
+	}, r.File)
+}
+
+// addOne writes one more than it reads.
+func addOne(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
 	}
-	return map[string]any{"done": done}, nil
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil && len(text) > 0 {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return os.WriteFile(file, []byte(strconv.Itoa(n+1)), 0o644)
 }

@@ -53,25 +53,33 @@ type request struct {
 	Does     string `json:"does"`
 	Of       string `json:"of"`
 	Ms       int64  `json:"ms"`
-	Within   *int64 `json:"within"`
+	Within   json.RawMessage
 	Least    *int64 `json:"least"`
+	Sticky   string `json:"sticky"`
+	Use      string `json:"use"`
+	Idle     *int64 `json:"idle"`
+	Token    bool   `json:"token"`
+	Times    int    `json:"times"`
 }
 
 type driver struct {
-	mutex   sync.Mutex
-	locks   map[string]*rlock.Locks
-	clients []io.Closer
-	jobs    map[string]*rlock.Job
-	holds   map[string]*rlock.Hold
-	cancels map[int]context.CancelFunc
-	out     *json.Encoder
-	running sync.WaitGroup
+	mutex    sync.Mutex
+	locks    map[string]*rlock.Locks
+	clients  []io.Closer
+	jobs     map[string]*rlock.Job
+	holds    map[string]*rlock.Hold
+	cancels  map[int]context.CancelFunc
+	stickies map[string]*rlock.Sticky
+	uses     map[string]*body
+	over     chan struct{} // the input has ended
+	out      *json.Encoder
+	running  sync.WaitGroup
 }
 
 func main() {
 	d := &driver{
 		locks: map[string]*rlock.Locks{}, jobs: map[string]*rlock.Job{}, holds: map[string]*rlock.Hold{},
-		cancels: map[int]context.CancelFunc{}, out: json.NewEncoder(os.Stdout),
+		cancels: map[int]context.CancelFunc{}, stickies: map[string]*rlock.Sticky{}, uses: map[string]*body{}, over: make(chan struct{}), out: json.NewEncoder(os.Stdout),
 	}
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<24)
@@ -91,6 +99,7 @@ func main() {
 			d.answer(r.ID, ok, err)
 		})
 	}
+	close(d.over)
 	for _, locks := range d.locks {
 		locks.Close()
 	}
@@ -147,7 +156,7 @@ func word(err error) string {
 
 func (d *driver) run(ctx context.Context, r *request) (map[string]any, error) {
 	d.mutex.Lock()
-	locks, hold := d.locks[r.Locks], d.holds[r.Hold]
+	locks, hold, sticky := d.locks[r.Locks], d.holds[r.Hold], d.stickies[r.Sticky]
 	d.mutex.Unlock()
 	switch r.Do {
 	case "hello":
@@ -164,7 +173,7 @@ func (d *driver) run(ctx context.Context, r *request) (map[string]any, error) {
 	case "scope":
 		return d.scope(ctx, r, locks)
 	case "count":
-		return count(ctx, r, locks)
+		return d.count(ctx, r, locks)
 	case "backend":
 		if name := locks.Backend(); name != "" {
 			return map[string]any{"backend": name}, nil
@@ -172,6 +181,23 @@ func (d *driver) run(ctx context.Context, r *request) (map[string]any, error) {
 		return map[string]any{"backend": nil}, nil
 	case "close":
 		return nil, locks.Close()
+	case "sticky":
+		return nil, d.sticky(r, locks)
+	case "use":
+		return d.use(r)
+	case "use_token":
+		return d.useToken(r)
+	case "use_state":
+		return d.useState(r)
+	case "use_end":
+		return nil, d.useEnd(r)
+	case "use_many":
+		return useMany(ctx, r, sticky)
+	case "use_cancel":
+		d.body(r.Use).cancel()
+		return nil, nil
+	case "sticky_close":
+		return nil, sticky.Close()
 	}
 	if hold == nil {
 		return nil, fmt.Errorf("%s: there is no hold %q", r.Do, r.Hold)
@@ -208,7 +234,9 @@ func wanted(ctx context.Context, r *request, hold *rlock.Hold) bool {
 	if r.Within == nil {
 		return hold.Wanted()
 	}
-	ctx, cancel := context.WithTimeout(ctx, ms(*r.Within))
+	var within int64
+	json.Unmarshal(r.Within, &within)
+	ctx, cancel := context.WithTimeout(ctx, ms(within))
 	defer cancel()
 	return hold.AwaitWanted(ctx) == nil
 }
