@@ -20,4 +20,6 @@
 //
 // A long job can stop between two pieces when somebody waits for its lock: [Hold.Wanted]. Or it gives way, and goes on
 // behind them: [Hold.GiveWay].
+//
+// Call sites that take the same lock again and again let it stay between its uses: [Locks.Sticky].
 package rlock

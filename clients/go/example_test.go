@@ -179,6 +179,30 @@ func ExampleHold_GiveWay() {
 	// <nil>
 }
 
+// The second use costs no message.
+func ExampleLocks_Sticky() {
+	ctx := context.Background()
+	locks := rlock.New(connect())
+	defer locks.Close()
+	tenant, err := locks.Sticky("tenant:7") // once
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	for range 2 {
+		err = tenant.Use(ctx, func(use *rlock.Use) error {
+			fmt.Println("nobody else has", use.Key)
+			return use.Context().Err() // ends when the lock is lost
+		})
+		fmt.Println(err)
+	}
+	// Output:
+	// nobody else has tenant:7
+	// <nil>
+	// nobody else has tenant:7
+	// <nil>
+}
+
 func ExampleLocks_Job() {
 	ctx := context.Background()
 	locks := rlock.New(connect())

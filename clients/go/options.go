@@ -23,6 +23,8 @@ type terms struct {
 	modes    uint8 // how many modes were named
 	watchdog bool
 	bounded  bool // wait counts
+	gives    bool // an option was given that is for GiveWay alone
+	sticks   bool // one that is for Sticky alone
 	limit    int
 	permits  int
 	acks     int
@@ -31,9 +33,7 @@ type terms struct {
 	lease    time.Duration
 	max      time.Duration
 	least    time.Duration
-	gives    bool // an option was given that is for GiveWay alone
 	idle     time.Duration
-	sticks   bool // one that is for Sticky alone
 	err      error
 }
 

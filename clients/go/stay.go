@@ -29,7 +29,7 @@ type Sticky struct {
 	waits atomic.Int32 // how many are in line
 	// Until then a use needs to ask nobody, should the connection be proved. Zero: somebody has to look first.
 	until bound
-	lost  atomic.Pointer[bound] // when the link was proved on which its loss is notified
+	proof atomic.Pointer[bound] // when the link was proved on which its loss is notified
 	used  atomic.Int64          // when the last use ended, by Go's clock
 
 	// All below with the lock of the Locks held.
@@ -66,7 +66,7 @@ func (s *Sticky) take(u *Use) bool {
 }
 
 func (s *Sticky) isFresh(at moment) bool {
-	return s.until.isAhead(at, 0) && s.lost.Load().isAhead(at, s.half)
+	return s.until.isAhead(at, 0) && s.proof.Load().isAhead(at, s.half)
 }
 
 // leave gives it to the next use of the process.
@@ -95,7 +95,7 @@ func (s *Sticky) end(u *Use) (err error) {
 func (s *Sticky) had(u *Use, at moment) error {
 	var heard chan struct{}
 	s.locks.locked(func() {
-		if u.turn.look(); u.turn.reason == nil && !s.lost.Load().isAhead(at, s.half) {
+		if u.turn.look(); u.turn.reason == nil && !s.proof.Load().isAhead(at, s.half) {
 			heard = make(chan struct{})
 			s.ends = append(s.ends, heard)
 			s.look()
@@ -139,7 +139,7 @@ func (s *Sticky) mark(at moment) {
 		s.until.set(moment{})
 	}
 	if s.turn != nil && s.turn.link != nil {
-		s.lost.Store(s.turn.link.proved())
+		s.proof.Store(s.turn.link.proved())
 	}
 }
 
@@ -172,7 +172,7 @@ func (s *Sticky) decide(at moment) {
 // isAway says whether it was lost, or never had.
 func (s *Sticky) isAway() bool { return s.turn == nil || s.turn.state != held }
 
-func (s *Sticky) isProved(at moment) bool { return s.lost.Load().isAhead(at, s.half) }
+func (s *Sticky) isProved(at moment) bool { return s.proof.Load().isAhead(at, s.half) }
 
 func (s *Sticky) isUsed() bool {
 	user := s.user.Load()
@@ -237,7 +237,7 @@ func (s *Sticky) came(h *turn) {
 	h.regained = true // by which token it ends nobody need know: its owner has nothing else
 	s.since, s.served, s.read, s.unsure = at, false, false, false
 	s.used.Store(at.mono)
-	s.lost.Store(h.link.proved())
+	s.proof.Store(h.link.proved())
 	h.link.tellProof()
 	s.until.set(at.plus(most))
 	s.look()

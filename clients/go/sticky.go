@@ -44,7 +44,7 @@ func (l *Locks) Sticky(key string, opts ...Option) (*Sticky, error) {
 	}
 	s.terms.wait, s.terms.bounded = 0, false
 	s.half = max(t.lease, leastLease) / 2
-	s.lost.Store(&bound{})
+	s.proof.Store(&bound{})
 	return s, nil
 }
 

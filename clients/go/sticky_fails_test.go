@@ -20,6 +20,11 @@ var longLease = rlock.Lease(4 * time.Minute)
 
 func nothing(*rlock.Use) error { return nil }
 
+func asks(use *rlock.Use) error {
+	_, err := use.Token(ctx)
+	return err
+}
+
 func TestStickyTokenGetsNoReply(t *testing.T) {
 	s := startServer(t)
 	p := startProxy(t, s)
