@@ -105,6 +105,63 @@ export interface Hold extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** How a sticky lock is kept. All times are in ms. */
+export interface StickyOptions {
+  /** When its last use has ended so long ago it goes back (1,000, which is the most). */
+  idle?: number;
+  /** How long each use waits (30,000). It has an end. */
+  wait?: number;
+  /** Its lease (10,000). */
+  lease?: number;
+}
+
+export interface UseOptions {
+  /** Ends the wait: `use()` rejects with the signal's reason. No effect afterwards. */
+  signal?: AbortSignal;
+}
+
+/** What the body of `sticky.use()` has of the lock. It is over when the body ends. */
+export interface Use {
+  readonly key: string;
+  /** The owner of the acquisition, which one use or many have had. */
+  readonly owner: string;
+  /** Aborted when the lock is lost, with the `LostError` as its reason. */
+  readonly signal: AbortSignal;
+  /** How the lock was lost, or null. */
+  readonly lost: LostError | null;
+  /**
+   * A fencing token of this use, greater than those of all before it: let storage refuse a smaller one. The first use that
+   * asks for one since the lock was acquired has it at once, each other one by a round trip to the server. If that fails
+   * the lock goes back at the end of this use.
+   * @throws LostError, RefusedError, ConnectionError
+   */
+  token(): Promise<number>;
+}
+
+/**
+ * A lock that stays with these locks between its uses, for call sites that take the same lock again and again. A use of a lock
+ * that is here already costs no message. Others see it held meanwhile, also while nobody uses it. It goes to whoever waits for
+ * it at the end of a use, and goes back when nobody has used it for `idle`, or when it was here for a second.
+ */
+export interface Sticky extends AsyncDisposable {
+  readonly key: string;
+  /**
+   * Runs the body while this program has the lock. Uses come one after the other, in the order of their calls. On a
+   * loss `use.signal` is aborted; `use()` waits for the body to end and rejects with the `LostError` (what the body threw is its
+   * `cause`). A use within a use of the same lock waits for itself, until its time is over.
+   * @returns what the body returns
+   * @throws NotAcquiredError, RefusedError, ConnectionError, the signal's reason
+   */
+  use<T>(body: (use: Use) => T | PromiseLike<T>): Promise<T>;
+  use<T>(options: UseOptions, body: (use: Use) => T | PromiseLike<T>): Promise<T>;
+  /**
+   * Releases it, after the use that is under way. No use begins any more. Waits for the server's answer, if no use is under
+   * way.
+   */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
 interface Acquirer {
   /**
    * Acquires a lock; of several keys all or none (plain locks only).
@@ -161,6 +218,8 @@ export class Locks implements Acquirer, AsyncDisposable {
   readonly backend: 'module' | 'functions' | 'script' | undefined;
   acquire: Acquirer['acquire'];
   using: Acquirer['using'];
+  /** A plain lock that stays here between its uses. Nothing is sent before the first one. */
+  sticky(key: string, options?: StickyOptions): Sticky;
   /** A piece of work that takes several locks, one after the other. */
   job(): Job;
   /**

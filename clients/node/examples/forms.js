@@ -60,6 +60,16 @@ await locks.using('index', async (signal, hold) => {
   }
 });
 
+// Call sites that take the same lock again and again: it stays here between its uses.
+const tenant = locks.sticky('tenant:7'); // once
+
+const handle = (request) =>
+  tenant.use(async (use) => { // no message, if the lock is here already
+    await write(request, { signal: use.signal });
+  });
+
+for (const request of ['a', 'b', 'c']) await handle(request);
+
 // A plain lease: nothing renews it, and it outlives the connection.
 const plain = await locks.acquire('cron', { watchdog: false, lease: 60_000 });
 await plain.release();

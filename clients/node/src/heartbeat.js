@@ -85,6 +85,7 @@ export class Heartbeat {
     // Only the module takes anything from who is silent.
     this.patience = link.backend?.kind === 'module' ? patience : Infinity;
     this.proof = this.since = this.pinged = now();
+    this.day = Date.now(); // of the proof, for who has to count the time of a suspended machine
     this.shortest = leases.recount();
     this.closeAt = this.proof + this.shortest;
     leases.onshorter = () => this.#shorter();
@@ -97,10 +98,11 @@ export class Heartbeat {
     return this.shortest / 3;
   }
 
-  /** @param {number} sent a command was answered that was sent then */
-  proven(sent) {
+  /** A command was answered that was sent then. @param {number} sent @param {number} day  the same by the time of day */
+  proven(sent, day) {
     if (sent <= this.proof) return;
     this.proof = sent;
+    this.day = day;
     this.closeAt = Math.max(sent, this.since) + this.shortest;
   }
 

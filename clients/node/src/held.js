@@ -1,14 +1,15 @@
 // What an acquisition became, from its grant to its end, as its session has it.
-import { LostError, RefusedError } from './errors.js';
+import { ConnectionError, LostError, RefusedError, fromServer } from './errors.js';
 import { insist } from './insist.js';
 import { Refusal } from './refusal.js';
-import { Alarm, now, suspended } from './time.js';
+import { ANSWER, Alarm, now, suspended } from './time.js';
 import { Wanted } from './wanted.js';
 import * as words from './words.js';
 
 /** @import { Link } from './link.js' */
 /** @import { Request } from './request.js' */
 /** @import { Session } from './session.js' */
+/** @import { Stay } from './stay.js' */
 
 // What the server says when there is no such hold, and why it was lost then.
 /** @type {Record<string, string | undefined>} */
@@ -19,6 +20,8 @@ export class Held {
   over = false;
   /** @type {((lost: LostError) => void) | undefined} */
   onlost = undefined;
+  /** @type {Stay | undefined} of a sticky lock */
+  stay = undefined;
   /** @type {LostError | null} */
   #lost = null;
   /** @type {Alarm | undefined} for the deadline */
@@ -68,6 +71,11 @@ export class Held {
     return this.isHeld && wanted.is(this.claim.lease);
   }
 
+  /** Whether the server has ever said that somebody waits for it. */
+  get wasWanted() {
+    return this.#wanted?.was ?? false;
+  }
+
   /** @param {AbortSignal | undefined} signal */
   async untilWanted(signal) {
     if (!this.isHeld) return false;
@@ -106,6 +114,24 @@ export class Held {
     if (this.renewed || !this.claim.watchdog) this.#endsAt(sent + length);
   }
 
+  /** Asks once for a greater token than all before. @returns {Promise<number>} */
+  newToken() {
+    return new Promise((resolve, reject) => {
+      const { link, claim, session } = this;
+      const late = new Alarm(now() + session.timeout, () => reject(new ConnectionError('no answer to the renewal')), ANSWER);
+      const fails = (/** @type {unknown} */ error) => {
+        late.clear();
+        if (error instanceof Refusal) reject(this.missed(error.code) ? this.#lost : fromServer(error.message));
+        else reject(this.#lost ?? session.unreachable());
+      };
+      if (!link) return fails(undefined);
+      link.call([...words.renew(claim, claim.lease), 'TOKEN']).then((token) => {
+        late.clear();
+        resolve(Number(token));
+      }, fails);
+    });
+  }
+
   /** Never throws. @returns {Promise<void>} */
   release() {
     if (this.over) return Promise.resolve();
@@ -132,7 +158,10 @@ export class Held {
 
   /** A message with its tag. @param {string} word @param {string} rest */
   notified(word, rest) {
-    if (word === 'wanted') (this.#wanted ??= new Wanted()).said();
+    if (word === 'wanted') {
+      (this.#wanted ??= new Wanted()).said();
+      this.stay?.wanted();
+    }
     if (word !== 'lost') return;
     // Its job asks anew, behind its release, which the server has not taken: it was not lost before that.
     if (this.over && rest === 'rebound') return;
@@ -256,6 +285,7 @@ export class Held {
     if (this.#lost) return;
     const lost = (this.#lost = new LostError(this.claim.keys, reason));
     if (this.over) return; // its release is on the way, and will see it
+    this.stay?.lost();
     this.#forget();
     this.#deaf();
     // Of several keys one was lost: nobody counts on the others any more, and a job may ask for them.

@@ -119,7 +119,7 @@ export class Link {
     try {
       await this.connection.subscribe(channel, this.cluster, onmessage);
     } catch (error) {
-      throw this.#rejected(/** @type {Error} */ (error), 0);
+      throw this.#rejected(/** @type {Error} */ (error), 0, 0);
     }
   }
 
@@ -172,24 +172,25 @@ export class Link {
   send(words, failed = rejects) {
     if (this.closed) return Promise.reject(new Closed());
     const sent = now();
+    const day = Date.now();
     return this.connection.call(words).then(
       (reply) => {
         if (this.closed) throw new Closed();
-        this.heartbeat?.proven(sent);
+        this.heartbeat?.proven(sent, day);
         return reply;
       },
-      (error) => failed(this.#rejected(error, sent)),
+      (error) => failed(this.#rejected(error, sent, day)),
     );
   }
 
-  /** @param {Error} error @param {number} sent */
-  #rejected(error, sent) {
+  /** @param {Error} error @param {number} sent @param {number} day */
+  #rejected(error, sent, day) {
     if (this.closed) return new Closed();
     if (!isReply(error)) {
       this.close(error);
       return new Closed();
     }
-    this.heartbeat?.proven(sent);
+    this.heartbeat?.proven(sent, day);
     const refusal = new Refusal(error.message);
     // It has no module any more: the next connection finds out what there is. An older one has no heartbeats.
     const gone = this.backend?.kind === 'module' && /^ERR unknown command\W+RLOCK\.(?!HEARTBEAT)/i.test(error.message);

@@ -3,16 +3,18 @@ import { Demands } from './backend.js';
 import { ConnectionError, HeldByJobError, LostError } from './errors.js';
 import { Hold } from './hold.js';
 import { libraryOf } from './libraries.js';
-import { duration, known, plan } from './options.js';
+import { arrange, duration, known, plan } from './options.js';
 import { freshOwner } from './owner.js';
 import { Request } from './request.js';
 import { routerOf } from './router.js';
+import { Sticky } from './sticky.js';
 import { FARTHEST } from './time.js';
 
-/** @import { AcquireOptions } from '../index.d.ts' */
+/** @import { AcquireOptions, StickyOptions } from '../index.d.ts' */
 /** @import { Held } from './held.js' */
 /** @import { Plan } from './options.js' */
 /** @import { Session } from './session.js' */
+/** @import { Home, Stay } from './stay.js' */
 
 /** @param {Held} held */
 const holdOf = (held) => new Hold(held);
@@ -44,13 +46,6 @@ async function within(hold, body) {
   return result;
 }
 
-/** How using() is called: the options may be left out. @param {AcquireOptions | Body} options @param {Body} [body] */
-function arrange(options, body) {
-  const arranged = typeof options === 'function' ? { options: {}, body: options } : { options, body };
-  if (typeof arranged.body !== 'function') throw new TypeError('using() takes a function');
-  return /** @type {{options: AcquireOptions, body: Body}} */ (arranged);
-}
-
 /**
  * What the promise gives, unless one of the signals ends first.
  * @template T @param {Promise<T>} promise @param {(AbortSignal | undefined)[]} signals @returns {Promise<T>}
@@ -74,7 +69,7 @@ class Acquirer {
 
   /** @param {string | string[]} keys @param {AcquireOptions | Body} given @param {Body} [then] */
   async using(keys, given, then) {
-    const { options, body } = arrange(given, then);
+    const { options, body } = arrange(/** @type {AcquireOptions} */ (given), then);
     return within(await this.acquire(keys, options), body);
   }
 }
@@ -83,6 +78,8 @@ export class Locks extends Acquirer {
   #router;
   #demands;
   #end = new AbortController();
+  /** @type {Home} what sticky locks know of these */
+  #home;
   /** @type {Promise<void> | undefined} */
   #closing;
 
@@ -94,7 +91,9 @@ export class Locks extends Acquirer {
     if (backend !== undefined && backend !== 'module') throw new TypeError(`backend can only be 'module': nothing else will do`);
     this.#demands = new Demands(backend, patience === Infinity ? patience : duration('patience', patience, 1));
     // Longer than any timer is for ever.
-    this.#router = routerOf(libraryOf(client), Math.min(duration('timeout', timeout, 1), FARTHEST), this.#demands);
+    const connects = Math.min(duration('timeout', timeout, 1), FARTHEST);
+    this.#router = routerOf(libraryOf(client), connects, this.#demands);
+    this.#home = { sessionOf: (keys) => this.#router.sessionOf(keys), stays: new Set(), timeout: connects, end: this.#end.signal };
   }
 
   /** What the server has for locks, as it was last seen; undefined before the first connection. */
@@ -105,6 +104,11 @@ export class Locks extends Acquirer {
   /** @param {string | string[]} keys @param {AcquireOptions} [options] */
   acquire(keys, options) {
     return this._acquire(keys, options, undefined);
+  }
+
+  /** @param {string} key @param {StickyOptions} [options] */
+  sticky(key, options) {
+    return new Sticky(this.#home, key, options);
   }
 
   job() {
@@ -142,6 +146,7 @@ export class Locks extends Acquirer {
   close() {
     if (!this.#closing) {
       this.#end.abort(new ConnectionError('these locks are closed'));
+      for (const stay of [...this.#home.stays]) stay.locksClosed();
       this.#closing = this.#router.close();
     }
     return this.#closing;

@@ -108,6 +108,27 @@ export function plan(given, options = {}) {
   };
 }
 
+/** @param {string} key @param {import('../index.d.ts').StickyOptions} options */
+export function stickyPlan(key, options = {}) {
+  known(options, ['idle', 'wait', 'lease']);
+  if (typeof key !== 'string') throw new TypeError('a sticky lock has one key, a string');
+  const { idle = 1000, wait = 30_000, lease } = options;
+  const most = duration('idle', idle, 0);
+  if (most > 1000) throw new RangeError(`idle must be 0 to 1000 ms, not ${idle}`);
+  // Its uses wait for so long, and it for ever.
+  return { plan: plan(key, { lease, wait: Infinity }), idle: most, wait: duration('wait', wait, 0) };
+}
+
+/**
+ * How a scope is called: its options may be left out.
+ * @template {object} O @template {(...words: any[]) => unknown} B @param {O | B} options @param {B} [body]
+ */
+export function arrange(options, body) {
+  const arranged = typeof options === 'function' ? { options: {}, body: options } : { options, body };
+  if (typeof arranged.body !== 'function') throw new TypeError('the body must be a function');
+  return /** @type {{options: O, body: B}} */ (arranged);
+}
+
 /** How a hold gives way. @param {import('../index.d.ts').GiveWayOptions} options */
 export function wayPlan(options = {}) {
   known(options, ['wait', 'least', 'signal']);

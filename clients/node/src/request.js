@@ -35,6 +35,8 @@ export class Request {
   lostBefore = undefined;
   /** Its grant is to say whether somebody waits for it. */
   asks = false;
+  /** @type {(() => void) | undefined} */
+  onqueued = undefined;
   /** @type {Wanted | undefined} that, once it was asked or said */
   wanted = undefined;
 
@@ -118,8 +120,10 @@ export class Request {
   #replied(reply) {
     if (this.over || this.granted) return;
     this.session.answered();
-    if (reply === 'QUEUED') this.queued = true;
-    else if (reply === null) this.#fail(this.#notAcquired());
+    if (reply === 'QUEUED') {
+      this.queued = true;
+      this.onqueued?.();
+    } else if (reply === null) this.#fail(this.#notAcquired());
     else if (typeof reply === 'number') this.#granted(reply, this.asked);
     else this.link?.close(new Error('a reply belongs to another command'));
   }

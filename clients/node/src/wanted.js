@@ -44,6 +44,11 @@ export class Wanted {
     return now() - this.#said < lease / 2;
   }
 
+  /** Whether it ever has. */
+  get was() {
+    return this.#said > -Infinity;
+  }
+
   /** The server says so. */
   said() {
     this.#said = now();

@@ -42,7 +42,7 @@ test('the examples run', async (t) => {
   assert.equal(first.code, 0);
   const forms = await node(server, ['examples/forms.js']);
   const written = 'written: one\nwritten: two\nwritten: three\n'; // by a job that stops when somebody waits, and by one that gives way
-  assert.equal(forms.out, `reading\nwriting\ntwo of four\nboth\norders and stock\nno more patience\n${written}${written}`);
+  assert.equal(forms.out, `reading\nwriting\ntwo of four\nboth\norders and stock\nno more patience\n${written}${written}written: a\nwritten: b\nwritten: c\n`);
   assert.equal(forms.code, 0);
 });
 
@@ -60,6 +60,19 @@ for (const client of CLIENTS) {
     const server = await Server.start(t);
     const done = await node(server, program(client, `await locks.using('a', () => {}); console.log('end');`));
     assert.deepEqual([done.code, done.out], [0, 'end\n']);
+  });
+
+  test(`a sticky lock that is idle keeps no program alive for long: ${client}`, async (t) => {
+    const server = await Server.start(t);
+    const text = `
+      const sticky = locks.sticky('a');
+      const uses = [1, 2].map(() => sticky.use(() => new Promise((done) => setTimeout(done, 1100)))); // after the first it goes back
+      await Promise.all(uses);
+      console.log('end');
+    `;
+    const done = await node(server, program(client, text));
+    assert.deepEqual([done.code, done.out], [0, 'end\n']);
+    await server.free('a');
   });
 
   test(`a hold keeps a program alive, and so does a wait: ${client}`, async (t) => {

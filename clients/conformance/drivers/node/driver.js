@@ -7,12 +7,13 @@ import { Redis, Cluster } from 'ioredis';
 import { createClient, createCluster } from 'redis';
 import { LostError, Locks, NotAcquiredError } from 'rlock-client';
 import { Cancelled, Thrown, answer } from './answers.js';
+import { stickies } from './sticky.js';
 
 const library = process.argv[2];
 const client = library === 'redis' ? 'node' : 'node-ioredis';
 const NEEDS = [
   'read_write', 'permits', 'many', 'job', 'again', 'acks', 'max', 'scope', 'cluster', 'notified', 'callback',
-  'surrogates', 'tight', 'backend', 'patience', 'wanted', 'give_way',
+  'surrogates', 'tight', 'backend', 'patience', 'wanted', 'give_way', 'sticky', 'use_cancel',
 ];
 
 // How often a server is asked whether it has the module by now is no option of the package.
@@ -156,13 +157,14 @@ const DO = {
   async count({ key, file, wait, for: time, ...words }) {
     const { locks } = locksOf(words);
     const end = performance.now() + time;
+    const add = async () => {
+      const number = Number(await readFile(file, 'utf8').catch(() => '0'));
+      await writeFile(file, String(number + 1));
+    };
     let done = 0;
     while (performance.now() < end) {
       try {
-        await locks.using(key, options({ wait }), async () => {
-          const number = Number(await readFile(file, 'utf8').catch(() => '0'));
-          await writeFile(file, String(number + 1));
-        });
+        await (key === undefined ? used.of(words).use(add) : locks.using(key, options({ wait }), add));
         done += 1;
       } catch (error) {
         if (!(error instanceof NotAcquiredError)) throw error;
@@ -174,6 +176,8 @@ const DO = {
     await locksOf(words).locks.close();
   },
 };
+const used = stickies((words) => locksOf(words).locks);
+Object.assign(DO, used.DO);
 
 async function run(words) {
   try {
@@ -188,6 +192,7 @@ process.on('uncaughtException', (error) => {
   if (!(error instanceof Thrown)) throw error;
 });
 for await (const line of createInterface({ input: process.stdin })) later.push(run(JSON.parse(line)));
+used.end();
 await Promise.all([...opened.values()].map(({ locks }) => locks.close()));
 await Promise.all(later);
 process.exitCode = 0;

@@ -11,6 +11,11 @@ export async function program(): Promise<number> {
     await using again = hold.again();
     return again.token;
   });
+  await using sticky = locks.sticky('jobs', { idle: 500, wait: 1000, lease: 5000 });
+  const token: number = await sticky.use({ signal: new AbortController().signal }, (use) => use.token());
+  const owner: string = await sticky.use((use) => use.lost?.reason ?? use.owner + use.signal.aborted + token);
+  // @ts-expect-error
+  locks.sticky(owner, { max: 1 });
   const text: string = await locks.using('jobs', () => 'at once');
   try {
     await using hold = await locks.job().acquire(['a', 'b'], { watchdog: false, lease: 500 });
