@@ -39,6 +39,7 @@ func (s *Sticky) await(ctx context.Context, u *Use) error {
 	var read func()
 	s.locks.locked(func() { read = session.led(func() { s.begin(w, session) }) })
 	read()
+	due, spared := time.Now().Add(s.wait), false
 	timer := time.NewTimer(s.wait)
 	defer timer.Stop()
 	for {
@@ -49,7 +50,17 @@ func (s *Sticky) await(ctx context.Context, u *Use) error {
 		case <-ended:
 			return s.expired(ctx.Err())
 		case <-timer.C:
-			s.locks.locked(func() { timer.Reset(s.expire(w)) })
+			if time.Since(due) > late && !spared {
+				// This process itself was paused: the answer may lie there unread.
+				spared = true
+				timer.Reset(grace / 2)
+				continue
+			}
+			s.locks.locked(func() {
+				left := s.expire(w)
+				due = time.Now().Add(left)
+				timer.Reset(left)
+			})
 		}
 	}
 }
@@ -82,6 +93,7 @@ func (s *Sticky) giveUp(w *waiting) {
 
 func (s *Sticky) give() {
 	w := s.line[0]
+	s.line[0] = nil
 	s.line = s.line[1:]
 	s.waits.Add(-1)
 	s.served = true
