@@ -256,7 +256,7 @@ func (s *session) close() {
 		}
 	}
 	for h := range s.holds {
-		h.leave(true)
+		h.leave(!h.regained)
 		h.lose("closed")
 	}
 }

@@ -42,7 +42,7 @@ type Sticky struct {
 	read    bool   // its token was read
 	unsure  bool   // what its token is nobody knows
 	closed  bool
-	gone    chan struct{} // closed when the server has answered to its release
+	gone    chan struct{} // closed when the server has answered to its last release
 	proves  bool
 	ends    []chan struct{} // of uses that ask first whether they had it
 	timer   *time.Timer
@@ -200,23 +200,21 @@ func (s *Sticky) leaves(at moment) bool {
 
 // goBack releases it. If it is acquired again at once, that goes out in the same write.
 func (s *Sticky) goBack(at moment) {
-	h, gone := s.turn, s.gone
+	h, gone := s.turn, make(chan struct{})
 	if len(s.line) > 0 && h.hints.said.IsZero() && s.since.ago(at) >= most {
 		s.pause = at.plus(pause)
 		time.AfterFunc(pause, func() { s.locks.locked(s.look) })
 	}
-	s.turn, s.gone = nil, nil
+	s.turn, s.gone = nil, gone
 	leaving := h.depart()
 	over := leaving.over
 	leaving.over = func() {
 		if over != nil {
 			over()
 		}
-		if gone != nil {
-			close(gone)
-		}
+		close(gone)
 	}
-	if leaving.session.link == nil && leaving.over != nil { // it is sent on the next connection
+	if leaving.session.link == nil { // it is sent on the next connection
 		leaving.over()
 		leaving.over = nil
 	}
@@ -304,12 +302,10 @@ func (s *Sticky) shut() (gone chan struct{}) {
 	defer s.locks.lock()()
 	s.closed = true
 	s.removeAll(&stickyClosed{s.Key})
-	if !s.isUsed() && !s.isAway() {
-		if s.gone == nil {
-			s.gone = make(chan struct{})
-		}
-		gone = s.gone
-	}
+	used := s.isUsed()
 	s.look()
-	return gone
+	if used {
+		return nil
+	}
+	return s.gone
 }

@@ -6,6 +6,7 @@ import (
 
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -189,7 +190,8 @@ func TestStickyAndTheProgramsContexts(t *testing.T) {
 
 func TestStickyIsClosed(t *testing.T) {
 	s := startServer(t)
-	locks := s.locks()
+	p := startProxy(t, s)
+	locks := locksAt(t, p.Addr().String())
 	y := sticky(locks)
 	must(0, y.Close())
 	isErr(t, y.Use(ctx, nothing), rlock.ErrClosed)
@@ -219,10 +221,18 @@ func TestStickyIsClosed(t *testing.T) {
 	s.goesOn(locks, "jobs")
 
 	y = sticky(locks)
+	must(0, y.Use(ctx, asks))
 	u = begun(t, y)
+	must(u.use.Token(ctx)) // which is not that of the acquisition
 	ends := u.use.Context()
 	waits, _ = begins(t, y, ctx)
+	from := p.piecesNow()
 	must(0, locks.Close())
+	p.mutex.Lock()
+	if said := strings.Join(p.pieces[from:], ""); !strings.Contains(said, "RLOCK.RELEASE") || strings.Contains(said, "IFTOKEN") {
+		t.Errorf("by which token? %q", said)
+	}
+	p.mutex.Unlock()
 	isErr(t, soon(t, "the end of the wait", waits.done), rlock.ErrClosed)
 	isErr(t, context.Cause(ends), rlock.ErrLost)
 	isErr(t, u.end(nil), rlock.ErrLost)

@@ -71,8 +71,8 @@ export class Stay {
   #read = false; // its token was read
   #unsure = false; // what its token is nobody knows
   #closed = false;
-  /** @type {(() => void)[]} who waits for its release */
-  #closing = [];
+  /** @type {Promise<void>} when the server has answered to its last release */
+  #gone = Promise.resolve();
   #proves = false;
   /** @type {(() => void)[]} uses that end, but ask first whether they had it */
   #ends = [];
@@ -218,8 +218,7 @@ export class Stay {
       setTimeout(() => this.look(), PAUSE + 1); // which keeps the process alive
     }
     this.held = undefined;
-    const closing = this.#closing.splice(0);
-    held.letGo(() => closing.forEach((done) => done()));
+    this.#gone = new Promise((done) => held.letGo(() => done()));
   }
 
   #acquire() {
@@ -355,13 +354,11 @@ export class Stay {
 
   /** No use begins any more. @returns {Promise<void>} when the server has answered to the release; at once if a use is under way */
   close() {
-    return new Promise((resolve) => {
-      this.#closed = true;
-      this.#leaveAll(new ConnectionError(`the sticky lock of ${this.key} is closed`));
-      if (this.user || this.#isAway) resolve();
-      else this.#closing.push(resolve);
-      this.look();
-    });
+    this.#closed = true;
+    this.#leaveAll(new ConnectionError(`the sticky lock of ${this.key} is closed`));
+    const { user } = this;
+    this.look();
+    return user ? Promise.resolve() : this.#gone;
   }
 
   /** The locks are closed. */

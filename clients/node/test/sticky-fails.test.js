@@ -140,8 +140,8 @@ forEach('it is closed, idle or in use', async (t, open) => {
   await server.free('jobs');
   sticky = locks.sticky('jobs');
   await sticky.use(nothing);
-  await Promise.all([sticky.close(), sticky.close(), sticky[Symbol.asyncDispose]()]);
-  assert.equal((await server.info('jobs')).mode, 'free');
+  const isFree = async () => assert.equal((await server.info('jobs')).mode, 'free');
+  await Promise.all([sticky.close(), sticky.close(), sticky[Symbol.asyncDispose]()].map((closed) => closed.then(isFree)));
   sticky = locks.sticky('jobs');
   const last = await begun(sticky);
   const { signal } = last.use;
