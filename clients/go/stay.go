@@ -19,6 +19,7 @@ const (
 type Sticky struct {
 	Key string
 
+	key   string
 	locks *Locks
 	terms terms
 	wait  time.Duration
@@ -222,7 +223,7 @@ func (s *Sticky) goBack(at moment) {
 
 func (s *Sticky) acquire() {
 	h := &turn{
-		hold: &Hold{Key: s.Key, locks: s.locks}, key: s.Key, owner: newOwner(), locks: s.locks, terms: s.terms, stay: s,
+		hold: &Hold{Key: s.key, locks: s.locks}, key: s.key, owner: newOwner(), locks: s.locks, terms: s.terms, stay: s,
 		request: &request{done: make(chan struct{}), began: time.Now()}, hints: &hints{}, number: s.locks.next(),
 	}
 	h.hold.turn, s.turn = h, h
@@ -301,7 +302,7 @@ func (s *Sticky) ring() {
 func (s *Sticky) shut() (gone chan struct{}) {
 	defer s.locks.lock()()
 	s.closed = true
-	s.removeAll(&stickyClosed{s.Key})
+	s.removeAll(&stickyClosed{s.key})
 	used := s.isUsed()
 	s.look()
 	if used {

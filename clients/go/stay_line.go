@@ -29,10 +29,10 @@ func (s *Sticky) await(ctx context.Context, u *Use) error {
 		}
 	}()
 	if outer, _ := ctx.Value(s).(*Use); outer != nil && s.user.Load() == outer {
-		return fmt.Errorf("rlock: a use of %s within a use of it would wait for itself", s.Key)
+		return fmt.Errorf("rlock: a use of %s within a use of it would wait for itself", s.key)
 	}
 	ended := ctx.Done()
-	session, err := s.locks.router.session(ctx, s.Key)
+	session, err := s.locks.router.session(ctx, s.key)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *Sticky) begin(w *waiting, at *session) {
 	case s.locks.closed:
 		s.answer(w, ErrClosed)
 	case s.closed:
-		s.answer(w, &stickyClosed{s.Key})
+		s.answer(w, &stickyClosed{s.key})
 	default:
 		s.session = at
 		s.locks.stays[s] = struct{}{}
@@ -149,7 +149,7 @@ func (s *Sticky) notAcquired() error {
 	switch h := s.turn; {
 	case h == nil:
 	case s.isUsed():
-		return &NotAcquiredError{s.Key, h.owner}
+		return &NotAcquiredError{s.key, h.owner}
 	case h.state == asking && h.request.queued:
 		return h.notAcquired()
 	}

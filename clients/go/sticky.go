@@ -38,7 +38,7 @@ func (l *Locks) Sticky(key string, opts ...Option) (*Sticky, error) {
 	if others != newTerms(nil) {
 		return nil, fmt.Errorf("%w: Sticky has the options Idle, Wait and Lease", ErrArgument)
 	}
-	s := &Sticky{Key: key, locks: l, terms: t, wait: stickyWait}
+	s := &Sticky{Key: key, key: key, locks: l, terms: t, wait: stickyWait}
 	if t.bounded {
 		s.wait = t.wait
 	}
@@ -80,7 +80,7 @@ func (s *Sticky) Use(ctx context.Context, body func(use *Use) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	u := &Use{Key: s.Key, sticky: s, ctx: ctx}
+	u := &Use{Key: s.key, sticky: s, ctx: ctx}
 	if !s.take(u) {
 		if err := s.await(ctx, u); err != nil {
 			return err
