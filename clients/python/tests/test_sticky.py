@@ -295,6 +295,31 @@ def test_close_within_a_use_does_not_wait_for_it(server, faced, key):
     faced.close_sticky(sticky)
 
 
+def test_close_waits_for_the_release_that_is_under_way(server, locks, key):
+    sticky = locks.sticky(key)
+    with sticky.use():
+        pass
+    closes = [InThread(sticky.close) for _ in range(8)]
+    for one in closes:
+        one.result()
+    assert server.is_free(key)
+    sticky = locks.sticky(key)
+    with sticky.use():
+        sticky.close()
+    sticky.close()
+    assert server.is_free(key)
+
+
+def test_close_without_a_connection_ends(server, proxy, key):
+    with rlock.Locks(redis.Redis(port=proxy.port), timeout=1) as locks:
+        sticky = locks.sticky(key, lease=60)
+        with sticky.use():
+            proxy.close()
+        sticky.close()
+        with pytest.raises(rlock.ConnectionError), sticky.use():
+            pass
+
+
 def test_fork(server, locks, key):
     sticky = locks.sticky(key)
     with sticky.use() as use:

@@ -51,7 +51,7 @@ class Waiting(Pending):
 class Stay:
     def __init__(self, loop: Any, ask: Ask, idle: float, lost: Callable[[Turn], object] = lambda turn: None) -> None:
         self.loop, self.ask, self.idle = loop, ask, idle
-        self.half = ask.lease / 2000  # s: for so long a proof of the connection is good
+        self.half = ask.counted().lease / 2000  # s: for so long a proof of the connection is good
         self.lost = lost
         # By the key None the turn that has the lock, or the loop itself while it looks. To take it is one step.
         self.has: dict[None, object] = {}
@@ -66,7 +66,8 @@ class Stay:
         self._read = False  # its token was read
         self._unsure = False  # what its token is nobody knows
         self._closed = False
-        self._closing: list[Pending] = []  # who waits for the release
+        self._going = 0  # releases without an answer
+        self._closing: list[Pending] = []  # who waits for those
         self._proves = False
         self._ends: list[Pending] = []  # uses that end, but ask first whether they had it
         self._timer: Timer | None = None
@@ -119,11 +120,11 @@ class Stay:
         """`pending` is over when the server has answered to the release; at once if a use is under way."""
         self._closed = True
         self._leave_all(ConnectionError(f"the sticky lock of {self.ask.name} is closed"), at)
-        if self._in_use() or self.away():
-            self._answer(pending, None)
-        else:
-            self._closing.append(pending)
+        waits = self._going or not (self._in_use() or self.away())
+        self._closing.append(pending)
         self.look(at)
+        if not waits:
+            self._gone()
 
     def locks_closed(self, at: float) -> None:
         self._leave_all(ConnectionError("the locks are closed"), at)
@@ -192,13 +193,17 @@ class Stay:
             self._pause = at + PAUSE
             self.loop.timers.at(self._pause, self.look)
         pending = Pending()
-        pending.done = partial(self._gone, self._closing)
-        self._closing = []
+        self._going += 1
+        pending.done = self._gone_back
         held.request.home.release(held, at, pending)
-        if pending.finished:
-            pending.done()
 
-    def _gone(self, closing: list[Pending]) -> None:
+    def _gone_back(self) -> None:
+        self._going -= 1
+        if not self._going:
+            self._gone()
+
+    def _gone(self) -> None:
+        closing, self._closing = self._closing, []
         for pending in closing:
             self._answer(pending, None)
 
