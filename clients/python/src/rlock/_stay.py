@@ -167,7 +167,7 @@ class Stay:
             self._acquire(at)
         if self.line and not self.away():
             if at < self.beat.proof + self.half:
-                self._give(self.line.popleft())
+                self._give(self.line.popleft(), at)
             else:
                 self._prove(at)
 
@@ -234,11 +234,12 @@ class Stay:
         """It is wanted, or over."""
         self.look(now())
 
-    def _give(self, waiting: Waiting) -> None:
+    def _give(self, waiting: Waiting, at: float) -> None:
         assert self.request
         self._served = True
         waiting.turn.request = self.request
         self.has[None] = waiting.turn
+        self._mark(at)  # before it can end
         self._answer(waiting, None)
 
     def _prove(self, at: float) -> None:
