@@ -164,7 +164,7 @@ func (s *Sticky) decide(at moment) {
 		}
 	case s.isAway():
 	case s.isProved(at):
-		s.give()
+		s.give(at)
 	default:
 		s.prove()
 	}

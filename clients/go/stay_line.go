@@ -91,7 +91,7 @@ func (s *Sticky) giveUp(w *waiting) {
 	s.look()
 }
 
-func (s *Sticky) give() {
+func (s *Sticky) give(at moment) {
 	w := s.line[0]
 	s.line[0] = nil
 	s.line = s.line[1:]
@@ -99,6 +99,7 @@ func (s *Sticky) give() {
 	s.served = true
 	w.use.turn, w.use.Owner = s.turn, s.turn.owner
 	s.user.Store(w.use)
+	s.mark(at) // before it can end
 	s.answer(w, nil)
 }
 
