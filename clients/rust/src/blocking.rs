@@ -28,11 +28,27 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use redis::Client;
+use tokio::runtime::Handle;
 
 use crate::backend::Backend;
 use crate::error::{Error, Reason};
 use crate::job::Job;
 use crate::session::apart;
+pub use sticky::{Sticky, StickyBuilder, Use};
+
+macro_rules! as_in_async {
+    ($of:literal: $($name:ident($($argument:ident: $type:ty),*);)*) => {
+        $(
+            #[doc = concat!("See [`", $of, "::", stringify!($name), "`](crate::", $of, "::", stringify!($name), ").")]
+            pub fn $name(mut self, $($argument: $type),*) -> Self {
+                self.0 = self.0.$name($($argument),*);
+                self
+            }
+        )*
+    };
+}
+
+mod sticky;
 
 /// On this thread. Nothing of it has to be polled for others to go on.
 fn wait<T>(task: impl Future<Output = T>) -> T {
@@ -50,6 +66,35 @@ fn wait<T>(task: impl Future<Output = T>) -> T {
             Poll::Pending => thread::park(),
         }
     }
+}
+
+/// Calls it on a thread of its own if there is a reason in the end, else drops it there.
+fn call_when(
+    ended: impl Future<Output = Option<Reason>> + Send + 'static,
+    callback: impl FnOnce(Reason) + Send + 'static,
+    runtime: &Handle,
+) {
+    runtime.spawn(async move {
+        let reason = ended.await;
+        // To drop it may take its time too.
+        let callback = Arc::new(Mutex::new(Some(move || _ = reason.map(callback))));
+        loop {
+            let callback = Arc::clone(&callback);
+            let call = move || {
+                let callback = callback
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .take();
+                callback.into_iter().for_each(|call| call());
+            };
+            let begun = || drop(tokio::task::spawn_blocking(call));
+            // It panics where the system gives no thread.
+            if catch_unwind(AssertUnwindSafe(begun)).is_ok() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    });
 }
 
 /// The locks of one server, or of a cluster: see [`Locks`](crate::Locks).
@@ -108,6 +153,11 @@ impl Locks {
         Acquire(self.0.acquire_many(keys))
     }
 
+    /// A lock that stays with this process between its uses: see [`Locks::sticky`](crate::Locks::sticky).
+    pub fn sticky(&self, key: impl Into<String>) -> StickyBuilder {
+        StickyBuilder(self.0.sticky(key))
+    }
+
     /// A new job: a piece of work that takes several locks.
     pub fn job(&self) -> Job {
         self.0.job()
@@ -124,18 +174,6 @@ impl Locks {
 #[must_use = "nothing is asked for before `get`"]
 #[derive(Clone, Debug)]
 pub struct Acquire(crate::Acquire);
-
-macro_rules! as_in_async {
-    ($of:literal: $($name:ident($($argument:ident: $type:ty),*);)*) => {
-        $(
-            #[doc = concat!("See [`", $of, "::", stringify!($name), "`](crate::", $of, "::", stringify!($name), ").")]
-            pub fn $name(mut self, $($argument: $type),*) -> Self {
-                self.0 = self.0.$name($($argument),*);
-                self
-            }
-        )*
-    };
-}
 
 impl Acquire {
     as_in_async! {
@@ -224,29 +262,7 @@ impl Hold {
     /// likes, and for as long: each has a thread of its own while it runs. If the hold is released
     /// without having been lost, `callback` is dropped.
     pub fn on_lost(&self, callback: impl FnOnce(Reason) + Send + 'static) {
-        let ended = self.0.ended();
-        let runtime = self.0.session().runtime();
-        runtime.spawn(async move {
-            let reason = ended.await;
-            // To drop it may take its time too.
-            let callback = Arc::new(Mutex::new(Some(move || _ = reason.map(callback))));
-            loop {
-                let callback = Arc::clone(&callback);
-                let call = move || {
-                    let callback = callback
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .take();
-                    callback.into_iter().for_each(|call| call());
-                };
-                let begun = || drop(tokio::task::spawn_blocking(call));
-                // It panics where the system gives no thread.
-                if catch_unwind(AssertUnwindSafe(begun)).is_ok() {
-                    return;
-                }
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
-        });
+        call_when(self.0.ended(), callback, self.0.session().runtime());
     }
 
     /// Lets whoever waits in, and has the lock again behind them: see [`Hold::give_way`](crate::Hold::give_way). Call

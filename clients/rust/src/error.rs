@@ -27,6 +27,8 @@ pub enum Error {
     /// The same [`Job`](crate::Job) holds this key, or waits for it:
     /// [`Hold::again`](crate::Hold::again) is what nests.
     HeldByJob(String),
+    /// A use of this [sticky lock](crate::Locks::sticky) within a use of it would wait for itself.
+    UseWithin(String),
     /// Another error of the server.
     Refused {
         /// Its first word, such as `NOREPLICAS`, `OOM`, `WRONGTYPE` or `NOPERM`.
@@ -53,6 +55,12 @@ impl fmt::Display for Error {
             Self::Lost(reason) => write!(f, "the lock was lost: {reason}"),
             Self::Deadlock(text) => write!(f, "deadlock: {text}"),
             Self::HeldByJob(key) => write!(f, "the same job holds {key:?}, or waits for it"),
+            Self::UseWithin(key) => {
+                write!(
+                    f,
+                    "a use of {key:?} within a use of it would wait for itself"
+                )
+            }
             Self::Refused { code, text } => write!(f, "the server refused: {code} {text}"),
             Self::Connection(text) => write!(f, "no connection: {text}"),
             Self::Argument(text) => f.write_str(text),

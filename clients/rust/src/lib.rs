@@ -29,14 +29,18 @@ mod job;
 #[doc(hidden)]
 pub mod library;
 mod locks;
+mod process;
 mod quorum;
 mod request;
 mod session;
 mod slots;
 mod state;
+mod sticky;
 // For the command line: its other connections need it too.
 #[doc(hidden)]
 pub mod tls;
+mod turn;
+mod using;
 mod way;
 
 pub use acquire::Acquire;
@@ -48,4 +52,6 @@ pub use locks::Locks;
 pub use quorum::{Quorum, QuorumAcquire, QuorumHold};
 #[doc(hidden)]
 pub use session::name_connections;
+pub use sticky::{Sticky, StickyBuilder};
+pub use using::Use;
 pub use way::GiveWay;

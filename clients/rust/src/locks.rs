@@ -14,6 +14,7 @@ use crate::job::Job;
 use crate::request::PATIENCE;
 use crate::session::{Options, Session};
 use crate::slots::slot;
+use crate::sticky::StickyBuilder;
 
 /// The locks of one server, or of a cluster: make it once for each process and clone it.
 ///
@@ -206,6 +207,32 @@ impl Locks {
         Acquire::new(self.clone(), keys.into_iter().map(Into::into).collect())
     }
 
+    /// A lock that stays with this process between its uses: for places that take the same lock again and again, and
+    /// cannot hold it around a loop. Set what you want, and call [`build`](StickyBuilder::build); make it once, and clone
+    /// it.
+    ///
+    /// It is one plain lock. A use of it costs no word to the server as long as the lock is here and nobody else wants it.
+    /// Others see it held as long as this process has it, also while nobody uses it. It goes back when somebody waits for
+    /// it, when it was not used for 1 s ([`idle`](StickyBuilder::idle)), and every second for who only tries.
+    ///
+    /// ```no_run
+    /// # async fn write(entry: &str, token: u64) {}
+    /// # async fn example(locks: rlock_client::Locks) -> Result<(), rlock_client::Error> {
+    /// let sticky = locks.sticky("ledger").build()?;
+    /// for entry in ["a", "b"] {
+    ///     let done = sticky.run(|turn| async move {
+    ///         let token = turn.token().await?;
+    ///         write(entry, token).await;
+    ///         Ok::<_, rlock_client::Error>(())
+    ///     });
+    ///     done.await??;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn sticky(&self, key: impl Into<String>) -> StickyBuilder {
+        StickyBuilder::new(self.clone(), key.into())
+    }
+
     /// A new job: a piece of work that takes several locks.
     pub fn job(&self) -> Job {
         Job::new()
@@ -226,6 +253,13 @@ impl Locks {
     #[doc(hidden)]
     pub fn is_connected(&self) -> bool {
         self.session().is_ok_and(|session| session.is_connected())
+    }
+
+    /// Of this process, if there is one.
+    pub(crate) fn session_if_any(&self) -> Option<&Session> {
+        let me = std::process::id();
+        let all = self.shared.sessions.iter().filter_map(OnceLock::get);
+        all.into_iter().find(|of| of.0 == me).map(|of| &of.1)
     }
 
     pub(crate) fn session(&self) -> Result<&Session, Error> {

@@ -215,6 +215,13 @@ impl Request {
         ask
     }
 
+    /// The reply is a new token.
+    pub fn renew_with_token(&self, speech: &Speech) -> Cmd {
+        let mut ask = self.command(speech, "renew", ALL);
+        ask.arg(ms(self.lease)).arg("TOKEN");
+        ask
+    }
+
     /// Ends one hold, and no other than that; whichever there is if its token may not be known.
     pub fn release(&self, speech: &Speech, token: Option<u64>) -> Cmd {
         let mut ask = self.command(speech, "release", QUEUE);

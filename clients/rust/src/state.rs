@@ -151,6 +151,11 @@ impl State {
         ns(clock::now()) < self.wanted_until() && !self.is_over() && !self.is_away()
     }
 
+    /// Whether the server has ever said so.
+    pub fn was_wanted(&self) -> bool {
+        self.wanted_until() != 0
+    }
+
     fn wanted_until(&self) -> u64 {
         self.wanted_until.load(Ordering::Acquire)
     }
@@ -187,6 +192,6 @@ impl State {
     }
 }
 
-fn ns(time: Time) -> u64 {
+pub(crate) fn ns(time: Time) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -21,6 +21,7 @@ use super::entry::{Entry, Phase};
 use super::link::Event;
 use super::node::Node;
 use super::pending::PendingCommand;
+use super::stay::Stay;
 use super::{Answer, End, Options, Session, Shared};
 
 /// Which command a reply belongs to.
@@ -53,6 +54,15 @@ pub(super) enum What {
     /// One or the other command of what is pending.
     PendingCommand {
         id: u64,
+    },
+    /// A token for the use of a sticky lock; the tag is of this question alone.
+    Token {
+        stay: u64,
+        tag: u64,
+    },
+    /// PING, to read what was said before its reply.
+    Proof {
+        sent: Time,
     },
     /// HEARTBEAT, or PING.
     Beat {
@@ -105,6 +115,8 @@ pub(super) struct Actor {
     pub releasing: HashSet<u64>,
     /// Requests of jobs that come after a release.
     pub held_back: HashSet<u64>,
+    pub stays: HashMap<u64, Stay>,
+    /// Of entries and of sticky locks.
     pub due: BTreeSet<(Time, u64)>,
     /// To be done when this is not locked any more: what notifies the program, and what of
     /// its own is dropped with that, is code of the program, which may come here again.
@@ -149,6 +161,7 @@ impl Actor {
             pending: HashMap::new(),
             releasing: HashSet::new(),
             held_back: HashSet::new(),
+            stays: HashMap::new(),
             due: BTreeSet::new(),
             after: Vec::new(),
             sleeps_until: Time::MAX,
@@ -245,20 +258,6 @@ impl Actor {
             && let Some(at) = entry.due(self.timeout)
         {
             self.due.insert((at, id));
-        }
-    }
-
-    /// Ends a request that has failed.
-    pub fn fail(&mut self, id: u64, error: Error) {
-        let is_asked = |entry: &Entry| matches!(entry.phase, Phase::Asked(_));
-        if self.entries.get(&id).is_some_and(is_asked)
-            && let Some(entry) = self.remove(id)
-            && let Phase::Asked(asked) = entry.phase
-        {
-            if let Some(place) = &entry.request.place {
-                place.leave();
-            }
-            self.answer(asked.to, Err(error));
         }
     }
 

@@ -18,7 +18,7 @@ use super::node::NOWHERE;
 impl Actor {
     pub fn acquire(&mut self, id: u64, request: Arc<Request>, asked: Asked) -> Option<Sent> {
         if self.closed {
-            self.answer(asked.to, Err(Error::closed()));
+            self.answer_asked(id, asked.to, Err(Error::closed()));
             return None;
         }
         let node = self.node_of(&request);
@@ -105,7 +105,7 @@ impl Actor {
         asked.sent = now;
         asked.was_sent = true;
         let left = asked.left(entry.request.wait, now);
-        let wanted = asked.way.is_some() && link.hears_wanted;
+        let wanted = asked.hint().is_some() && link.hears_wanted;
         asked.asked_on = if wanted { link.number } else { 0 };
         let (request, speech) = (&entry.request, &link.speech);
         let command = request.acquire(speech, left, &link.channel, tag, wanted);
@@ -250,6 +250,7 @@ impl Actor {
     pub fn close(&mut self, done: oneshot::Sender<()>) {
         self.closed = true;
         self.closing.push(done);
+        self.end_waiting_uses();
         let ids: Vec<u64> = self.entries.keys().copied().collect();
         let mut known = Vec::new();
         for id in ids {
@@ -259,7 +260,7 @@ impl Actor {
                     if let Some(entry) = self.remove(id)
                         && let Phase::Asked(asked) = entry.phase
                     {
-                        self.answer(asked.to, Err(Error::closed()));
+                        self.answer_asked(id, asked.to, Err(Error::closed()));
                         if was_sent {
                             known.push((id, entry.request, entry.node));
                         }
@@ -273,6 +274,7 @@ impl Actor {
                 _ => {}
             }
         }
+        self.look_at_all_stays();
         // Behind that, for nobody is in a line any more and places are given up.
         for (id, request, node) in known {
             self.end_at_server(id, request, node, true);

@@ -69,8 +69,8 @@ impl Actor {
 
     /// An error is an answer too.
     pub fn beat_answered(&mut self, number: usize, sent: Time, error: Option<Error>) {
+        self.proved(number, sent, false);
         let node = &mut self.nodes[number];
-        node.proof = node.proof.max(sent);
         if let (Some(link), Some(error)) = (&mut node.link, error)
             && (error.is_unknown_command() || error.is_denied())
         {

@@ -45,7 +45,7 @@ pub(super) struct Released {
 
 /// It waits, or is granted and something has to be made sure of first.
 pub(super) struct Asked {
-    pub to: Answer<Hold>,
+    pub to: To,
     pub since: Time,
     /// When it was asked for last.
     pub sent: Time,
@@ -67,12 +67,31 @@ pub(super) struct Asked {
     pub acked_by: Option<Time>,
     /// The message overtook the token.
     pub lost: Option<Reason>,
+    /// The server has said that it waits, on this connection.
+    pub stands: bool,
     /// To the command.
     pub reply: Option<Reply>,
     /// Of a hold that gave way for it.
     pub way: Option<Way>,
     /// As of a hold: on this connection the server says that somebody waits for what it grants.
     pub asked_on: u64,
+}
+
+/// Who asks.
+pub(super) enum To {
+    Program(Answer<Hold>),
+    /// A sticky lock, whose state that will be.
+    Stay(u64, Arc<State>),
+}
+
+impl To {
+    /// Nobody waits for it any more.
+    pub fn is_closed(&self) -> bool {
+        match self {
+            Self::Program(to) => to.is_closed(),
+            Self::Stay(..) => false,
+        }
+    }
 }
 
 /// What gave way, so that it is asked for again.
@@ -89,7 +108,8 @@ pub(super) struct Held {
     pub lease: Duration,
     /// Of `max`.
     pub until: Option<Time>,
-    /// It is not on its first connection: a server that was restarted does not know its token.
+    /// Its token may not be known: a server that was restarted does not know it when this is not on its first
+    /// connection any more, and a sticky lock has got others since.
     pub regained: bool,
     /// When this session renews it: the server has no watchdog.
     pub renew_at: Option<Time>,
@@ -99,10 +119,12 @@ pub(super) struct Held {
     pub asked_on: u64,
     /// When it is asked again.
     pub ask_at: Option<Time>,
+    /// The sticky lock that it is of.
+    pub stay: Option<u64>,
 }
 
 impl Asked {
-    pub fn new(to: Answer<Hold>, now: Time) -> Self {
+    pub fn new(to: To, now: Time) -> Self {
         Self {
             to,
             since: now,
@@ -117,6 +139,7 @@ impl Asked {
             deadline: None,
             acked_by: None,
             lost: None,
+            stands: false,
             reply: None,
             way: None,
             asked_on: 0,
@@ -130,8 +153,17 @@ impl Asked {
         self.acked_by = None;
         self.lost = None;
         self.again = None;
+        self.stands = false;
         if let Some(reply) = self.reply.take() {
             reply.forget();
+        }
+    }
+
+    /// It wants to be told that somebody waits for what it is granted, as far as that is said.
+    pub fn hint(&self) -> Option<&Arc<State>> {
+        match &self.to {
+            To::Stay(_, state) => Some(state),
+            To::Program(_) => self.way.as_ref().map(|way| &way.state),
         }
     }
 

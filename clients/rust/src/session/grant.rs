@@ -8,9 +8,10 @@ use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
 use crate::hold::Hold;
 use crate::state::State;
+use crate::turn::Acquired;
 
 use super::actor::{Actor, What};
-use super::entry::{Entry, Held, Phase};
+use super::entry::{Entry, Held, Phase, To};
 use super::node::{NOWHERE, Node};
 
 impl Actor {
@@ -117,6 +118,29 @@ impl Actor {
         self.end_at_server(id, request, node, false);
     }
 
+    /// Ends a request that has failed.
+    pub fn fail(&mut self, id: u64, error: Error) {
+        let is_asked = |entry: &Entry| matches!(entry.phase, Phase::Asked(_));
+        if self.entries.get(&id).is_some_and(is_asked)
+            && let Some(entry) = self.remove(id)
+            && let Phase::Asked(asked) = entry.phase
+        {
+            if let Some(place) = &entry.request.place {
+                place.leave();
+            }
+            self.answer_asked(id, asked.to, Err(error));
+        }
+    }
+
+    /// `id`: what was asked for.
+    pub fn answer_asked(&mut self, id: u64, to: To, answer: Result<Hold, Error>) {
+        match (to, answer) {
+            (To::Program(to), answer) => self.answer(to, answer),
+            (To::Stay(stay, _), Err(error)) => self.not_acquired_to_stay(stay, id, &error),
+            (To::Stay(..), Ok(_)) => {}
+        }
+    }
+
     /// To the program.
     fn give(&mut self, id: u64) {
         let is_asked = |entry: &Entry| matches!(entry.phase, Phase::Asked(_));
@@ -137,29 +161,41 @@ impl Actor {
         let request = &entry.request;
         let token = asked.token.unwrap_or(0);
         let deadline = asked.deadline.filter(|_| keeps || !request.watchdog);
-        let state = match asked.way {
-            Some(way) => way.state,
-            None => Arc::new(State::new(None)),
-        };
+        let new = || Arc::new(State::new(None));
+        let state = asked.hint().map_or_else(new, Arc::clone);
         state.set_deadline(deadline);
-        let hold = Hold::new(id, Arc::clone(request), token, session, Arc::clone(&state));
+        let stay = match asked.to {
+            To::Stay(stay, _) => Some(stay),
+            To::Program(_) => None,
+        };
         let held = Held {
-            state,
+            state: Arc::clone(&state),
             token,
             lease: request.lease,
             until: request.max.map(|max| clock::now() + max),
-            regained: false,
+            regained: stay.is_some(),
             renew_at: deadline
                 .filter(|_| keeps)
                 .map(|at| at - request.lease * 2 / 3),
             renewals: 0,
             asked_on: asked.asked_on,
             ask_at: None,
+            stay,
         };
         self.by_tag.insert(entry.tag, id);
+        let (node, request) = (entry.node, Arc::clone(request));
         entry.phase = Phase::Held(held);
         self.entries.insert(id, entry);
         self.look_again(id);
-        self.answer(asked.to, Ok(hold));
+        match asked.to {
+            To::Program(to) => {
+                let hold = Hold::new(id, request, token, session, state);
+                self.answer(to, Ok(hold));
+            }
+            To::Stay(stay, _) => {
+                let acquired = Acquired { id, request, state };
+                self.acquired(stay, node, token, acquired);
+            }
+        }
     }
 }

@@ -50,6 +50,7 @@ impl Actor {
             place.leave();
         }
         self.notify_lost(held.state, reason);
+        let stay = held.stay;
         let is_known = match reason {
             // What a successor of this master may know of.
             Reason::Demoted | Reason::Moved => true,
@@ -67,11 +68,14 @@ impl Actor {
             };
             self.end_at_server(id, entry.request, node, false);
         }
+        if let Some(stay) = stay {
+            self.lost_by_stay(stay, id, reason);
+        }
     }
 
     pub fn entry_due(&mut self, id: u64, now: Time) {
         let Some(entry) = self.entries.get_mut(&id) else {
-            return;
+            return self.stay_is_due(id, now);
         };
         if entry.due(self.timeout).is_none_or(|at| at > now) {
             return self.look_again(id);
@@ -216,6 +220,7 @@ impl Actor {
                 }
             }
         }
+        self.no_tokens_of(number, why);
         self.look_whether_wanted(number);
         self.read_slots();
     }

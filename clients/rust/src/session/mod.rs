@@ -26,10 +26,14 @@ mod node;
 mod opening;
 mod pending;
 mod plain;
+mod proofs;
 mod regain;
 mod replies;
 mod said;
+mod stay;
 mod thread;
+mod tokens;
+mod uses;
 mod want;
 mod way;
 mod wire;
@@ -54,7 +58,7 @@ use crate::request::{Request, Wait};
 use crate::state::State;
 use actor::Actor;
 pub(crate) use apart::apart;
-use entry::Asked;
+use entry::{Asked, To};
 pub use link::name_connections;
 pub(crate) use opening::open;
 pub(crate) use thread::runtime;
@@ -192,7 +196,7 @@ impl Session {
     }
 
     pub async fn acquire(&self, id: u64, request: Arc<Request>) -> Result<Hold, Error> {
-        self.ask(|actor, to| actor.acquire(id, request, Asked::new(to, clock::now())))
+        self.ask(|actor, to| actor.acquire(id, request, Asked::new(To::Program(to), clock::now())))
             .await
     }
 

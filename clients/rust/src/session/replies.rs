@@ -11,7 +11,7 @@ use crate::finding;
 
 use super::actor::{Actor, What};
 use super::direct::Way;
-use super::entry::{Entry, Phase, Released};
+use super::entry::{Entry, Phase, Released, To};
 use super::link::Link;
 use super::node::NOWHERE;
 
@@ -74,6 +74,8 @@ impl Actor {
             What::Keep { id, lease, sent } => self.kept(id, lease, sent, of_hold(reply)),
             What::Release { id } => self.release_replied(id, of_hold(reply)),
             What::PendingCommand { id } => self.pending_answered(id, reply.err()),
+            What::Token { stay, tag } => self.token_replied(stay, tag, reply),
+            What::Proof { sent } => self.proved(way.node, sent, true),
             What::Beat { sent } => self.beat_answered(way.node, sent, reply.err()),
             What::Subscribe { channel } => {
                 if let Err(error) = reply {
@@ -107,12 +109,25 @@ impl Actor {
         asked.reply = None;
         match reply {
             Ok(Value::Int(token)) => {
-                let deadline = asked.sent + entry.request.lease;
+                let (sent, node) = (asked.sent, entry.node);
+                let deadline = sent + entry.request.lease;
+                self.proved(node, sent, false);
                 self.granted(id, token, Some(deadline));
             }
             Ok(Value::Nil) => self.not_acquired(id),
-            Ok(Value::Array(said)) => self.still_taken(id, &said),
-            Ok(_) => {}
+            Ok(said) => {
+                asked.stands = true;
+                let stay = match asked.to {
+                    To::Stay(stay, _) => Some(stay),
+                    To::Program(_) => None,
+                };
+                if let Value::Array(said) = said {
+                    self.still_taken(id, &said);
+                }
+                if let Some(stay) = stay {
+                    self.look_at_stay(stay);
+                }
+            }
             Err(error) => self.refused(id, error),
         }
     }

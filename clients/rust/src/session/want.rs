@@ -12,7 +12,7 @@ use crate::request::Request;
 
 use super::actor::{Actor, What};
 use super::direct::Sent;
-use super::entry::{Asked, Held, Phase};
+use super::entry::{Held, Phase};
 use super::link::Link;
 
 /// What the server does not do now it is asked for again after so long.
@@ -130,12 +130,22 @@ impl Actor {
         let (state, lease) = match &entry.phase {
             Phase::Held(held) => (&held.state, held.lease),
             // Ahead of the reply, or of what is to be made sure of.
-            Phase::Asked(Asked { way: Some(way), .. }) => (&way.state, entry.request.lease),
-            _ => return,
+            Phase::Asked(asked) => match asked.hint() {
+                Some(state) => (state, entry.request.lease),
+                None => return,
+            },
+            Phase::Released(_) => return,
         };
         state.set_wanted(clock::now() + lease / 2);
         let state = Arc::clone(state);
+        let stay = match &entry.phase {
+            Phase::Held(held) => held.stay,
+            _ => None,
+        };
         self.notify(state);
+        if let Some(stay) = stay {
+            self.look_at_stay(stay);
+        }
     }
 
     pub fn held_mut(&mut self, id: u64) -> Option<&mut Held> {

@@ -11,7 +11,7 @@ use crate::state::State;
 use super::Answer;
 use super::actor::Actor;
 use super::direct::Sent;
-use super::entry::{Asked, Phase, Way};
+use super::entry::{Asked, Phase, To, Way};
 
 impl Actor {
     /// It goes on as `new`, when that is granted. Until then it is over.
@@ -43,7 +43,7 @@ impl Actor {
             released.behind = Some(new);
         }
         sent.into_iter().for_each(|sent| self.follow(sent));
-        let mut asked = Asked::new(to, clock::now());
+        let mut asked = Asked::new(To::Program(to), clock::now());
         asked.way = Some(Way { id, state });
         self.acquire(new, request, asked)
     }

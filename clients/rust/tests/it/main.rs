@@ -20,6 +20,8 @@ mod quorum;
 mod runtimes;
 mod server;
 mod silent;
+mod sticky;
+mod sticky_ends;
 #[cfg(feature = "tls-rustls")]
 mod tls;
 mod waits;

@@ -156,7 +156,7 @@ fn in_the_destructor_of_a_thread_local() {
 }
 
 /// What a child does, which says whether it was good.
-fn in_a_fork(child: impl FnOnce() -> bool) -> bool {
+pub fn in_a_fork(child: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child has one thread, makes others, and ends without returning from here.
     let id = unsafe { libc::fork() };
     if id == 0 {
