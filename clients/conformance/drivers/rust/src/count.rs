@@ -12,14 +12,23 @@ impl World {
         let time = Duration::from_millis(request["for"].as_u64().unwrap_or(1000));
         let (end, path) = (Instant::now() + time, text(request, "file"));
         let mut done = 0_u64;
+        let failed_to_count = |error| json!({"error": "other", "text": format!("{path}: {error}")});
+        if request["sticky"].is_string() && !request["key"].is_string() {
+            let sticky = self.sticky_of(request)?;
+            while Instant::now() < end {
+                let counted = sticky.run(|_| async { one_more(&path) }).await;
+                counted.map_err(failed)?.map_err(failed_to_count)?;
+                done += 1;
+            }
+            return Ok(json!({"done": done}));
+        }
         while Instant::now() < end {
             let hold = match self.one(request).await? {
                 Ok(hold) => hold,
                 Err(Error::NotAcquired { .. }) => continue,
                 Err(error) => return Err(failed(error)),
             };
-            one_more(&path)
-                .map_err(|error| json!({"error": "other", "text": format!("{path}: {error}")}))?;
+            one_more(&path).map_err(failed_to_count)?;
             done += 1;
             match hold {
                 One::Hold(hold) => hold.release().await,

@@ -5,6 +5,7 @@ mod callback;
 mod count;
 mod open;
 mod quorum;
+mod sticky;
 mod wanted;
 mod way;
 mod world;

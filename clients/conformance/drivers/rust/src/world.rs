@@ -5,9 +5,11 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rlock_client::{Error, Hold, Job, Locks, Quorum, QuorumHold};
+use rlock_client::{Error, Hold, Job, Locks, Quorum, QuorumHold, Sticky};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+
+use crate::sticky::Using;
 
 pub type Answer = Result<Value, Value>;
 
@@ -22,6 +24,8 @@ pub struct Names {
     pub cancels: HashMap<u64, oneshot::Sender<()>>,
     /// Holds that give way: what ends that.
     pub ways: HashMap<String, oneshot::Sender<()>>,
+    pub stickies: HashMap<String, Sticky>,
+    pub uses: HashMap<String, Using>,
 }
 
 #[derive(Clone)]
@@ -68,7 +72,7 @@ impl World {
             "hello" => Ok(json!({"client": "rust", "needs": [
                 "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "quorum",
                 "cluster", "callback", "threads", "backend", "patience", "wanted",
-                "give_way",
+                "give_way", "sticky", "use_within", "use_cancel",
             ]})),
             "open" => self.open(request).and(done),
             "backend" => self.backend(request),
@@ -115,6 +119,18 @@ impl World {
             }
             "wanted" => self.wanted(request).await,
             "give_way" => self.give_way(request, cancelled).await,
+            "sticky" => self.sticky(request).and(done),
+            "use" => self.use_(request).await,
+            "use_token" => self.use_token(request).await,
+            "use_state" => self.use_state(request),
+            "use_end" => self.use_end(request).await,
+            "use_cancel" => self.use_cancel(request).and(done),
+            "use_many" => self.use_many(request).await,
+            "sticky_close" => {
+                let sticky = self.sticky_of(request)?;
+                sticky.close().await;
+                done
+            }
             "close" => {
                 let quorum = self.names().quorums.get(&text(request, "locks")).cloned();
                 if let Some(quorum) = quorum {
