@@ -1,12 +1,13 @@
 //! What a lock that nobody else wants costs, beside two PINGs of redis-rs on a multiplexed
-//! connection, and beside the two commands themselves, sent by redis-rs alone.
+//! connection, and beside the two commands themselves, sent by redis-rs alone. And what a use of a sticky
+//! lock costs, beside SET NX PX and DEL.
 //!
 //! `cargo run --release --example cost [threads]`
 
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
-use rlock_client::Locks;
+use rlock_client::{Locks, Sticky};
 
 const ROUNDS: u32 = 2000;
 
@@ -38,7 +39,10 @@ async fn compare() -> Result<(), String> {
     let channel = "cost";
     let subscribed = connection.subscribe(channel).await;
     subscribed.map_err(|error| failed(&error))?;
+    let sticky = locks.sticky("sticky").build();
+    let sticky = sticky.map_err(|error| failed(&error))?;
     let (mut pings, mut bare, mut both) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut plain, mut uses) = (Vec::new(), Vec::new());
     // In turns, so that what else the machine does meets them alike.
     for _ in 0..11 {
         let ping = two_pings(&mut connection).await;
@@ -46,16 +50,21 @@ async fn compare() -> Result<(), String> {
         let commands = two_commands(&mut connection, channel).await;
         bare.push(commands.map_err(|error| failed(&error))?);
         both.push(one_lock(&locks).await.map_err(|error| failed(&error))?);
+        let commands = set_and_del(&mut connection).await;
+        plain.push(commands.map_err(|error| failed(&error))?);
+        uses.push(one_use(&sticky).await.map_err(|error| failed(&error))?);
     }
     let ping = median(&mut pings);
     for (what, times) in [
         ("two PINGs", &mut pings),
         ("the two commands", &mut bare),
         ("acquire and release", &mut both),
+        ("SET NX PX and DEL", &mut plain),
+        ("a sticky lock's use", &mut uses),
     ] {
         let time = median(times);
         let by = time.as_secs_f64() / ping.as_secs_f64();
-        println!("{what:<20} {time:>9.1?}  {by:.2}");
+        println!("{what:<20} {time:>9.1?}  {by:.4}");
     }
     Ok(())
 }
@@ -99,4 +108,24 @@ async fn one_lock(locks: &Locks) -> Result<Duration, rlock_client::Error> {
         locks.acquire("cost").await?.release().await?;
     }
     Ok(begun.elapsed() / ROUNDS)
+}
+
+async fn set_and_del(connection: &mut MultiplexedConnection) -> redis::RedisResult<Duration> {
+    let begun = Instant::now();
+    for _ in 0..ROUNDS {
+        let mut set = redis::cmd("SET");
+        set.arg("set").arg("owner").arg("NX").arg("PX").arg(10_000);
+        let _: Option<String> = set.query_async(connection).await?;
+        let _: u64 = redis::cmd("DEL").arg("set").query_async(connection).await?;
+    }
+    Ok(begun.elapsed() / ROUNDS)
+}
+
+async fn one_use(sticky: &Sticky) -> Result<Duration, rlock_client::Error> {
+    const MANY: u32 = 100 * ROUNDS;
+    let begun = Instant::now();
+    for _ in 0..MANY {
+        sticky.run(|_| std::future::ready(())).await?;
+    }
+    Ok(begun.elapsed() / MANY)
 }
