@@ -128,6 +128,8 @@ impl Sticky {
     ///
     /// If the lock is lost, `body` is dropped at its next `.await`.
     ///
+    /// A use that needs no word to the server does not yield: a loop of nothing else keeps its thread of the runtime.
+    ///
     /// ```no_run
     /// # async fn write(entry: &str) {}
     /// # async fn example(sticky: rlock_client::Sticky) -> Result<(), rlock_client::Error> {

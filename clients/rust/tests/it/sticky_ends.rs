@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
@@ -167,6 +168,59 @@ async fn uses_never_overlap_though_the_lock_is_lost() {
     assert_eq!(first.join().unwrap(), Err(Error::Lost(Reason::Forced)));
     assert_eq!(second.join().unwrap(), Ok(None));
     assert_eq!(*order.lock().unwrap(), ["first", "second"]);
+}
+
+/// Some take it all the time, while others wait for it, poll it, force it and give up.
+#[test]
+fn however_often_it_is_lost() {
+    let server = Server::start();
+    let locks = blocking::Locks::with_timeout(server.client(), PATIENCE);
+    let others = blocking::Locks::with_timeout(server.client(), PATIENCE);
+    let sticky = locks.sticky("jobs").idle(ms(5)).build().unwrap();
+    let (in_use, stop) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let users: Vec<_> = (0..4)
+        .map(|n| {
+            let (sticky, in_use, stop) = (sticky.clone(), Arc::clone(&in_use), Arc::clone(&stop));
+            thread::spawn(move || {
+                let (mut done, mut lost) = (0, 0);
+                while done == 0 || !stop.load(Ordering::SeqCst) {
+                    let body = |used: &blocking::Use| {
+                        assert!(!in_use.swap(true, Ordering::SeqCst), "two at once");
+                        if n == 0 {
+                            _ = used.token();
+                        }
+                        in_use.store(false, Ordering::SeqCst);
+                    };
+                    match sticky.run(body) {
+                        Ok(()) => done += 1,
+                        Err(Error::Lost(Reason::Forced)) => lost += 1,
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+                (done, lost)
+            })
+        })
+        .collect();
+    for n in 0..200 {
+        server.ask::<i64>("RLOCK.FORCE jobs");
+        thread::sleep(ms(n % 7));
+        let wait = ms(n % 5);
+        match others.acquire("jobs").wait(wait).get() {
+            Ok(hold) => _ = hold.release(),
+            Err(Error::NotAcquired { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    stop.store(true, Ordering::SeqCst);
+    for user in users {
+        let (done, _) = user.join().unwrap();
+        assert!(done > 0);
+    }
+    sticky.close();
+    assert!(server.is_free("jobs"));
 }
 
 #[tokio::test]
