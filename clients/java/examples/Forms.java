@@ -2,8 +2,10 @@ import dev.rlock.Hold;
 import dev.rlock.Job;
 import dev.rlock.Locks;
 import dev.rlock.Request;
+import dev.rlock.Sticky;
 import dev.rlock.ThreadLock;
 import dev.rlock.ThreadReadWriteLock;
+import dev.rlock.Use;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -91,6 +93,15 @@ public class Forms {
                 step();
                 hold.renew(Duration.ofMinutes(1));
             }
+        }
+        {
+            Sticky ledger = locks.sticky("ledger"); // once for each process
+            for (int item = 0; item < 1_000; item++) {
+                try (Use use = ledger.use()) {
+                    save(use.token()); // if the storage looks at tokens; it is a round trip
+                }
+            }
+            ledger.close();
         }
         {
             ThreadLock lock = locks.lock("jobs");

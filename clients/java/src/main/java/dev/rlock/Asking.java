@@ -22,6 +22,10 @@ final class Asking implements Ticket {
     /** Under which name it was sent on the present connection; 0: it was not. */
     long tag;
     long sent;
+    /** The server has said that it waits, on this connection. */
+    private boolean stands;
+    /** The sticky lock that it is for, or null. */
+    Stay stay;
     /** Whether it was sent so as to wait. */
     boolean queued;
     boolean sentEver;
@@ -58,6 +62,17 @@ final class Asking implements Ticket {
 
     boolean isUnwanted() {
         return unwanted;
+    }
+
+    void stands(boolean stands) {
+        this.stands = stands;
+        if (stands && stay != null) {
+            stay.look();
+        }
+    }
+
+    boolean stands() {
+        return stands && tag != 0 && session.listens();
     }
 
     boolean waits() {

@@ -14,6 +14,8 @@ final class Asks {
     private final long timeout;
     /** Those that are not over. */
     private final Set<Asking> asked = ConcurrentHashMap.newKeySet();
+    /** Sticky locks that have something, or wait for it. */
+    final Set<Stay> stays = ConcurrentHashMap.newKeySet();
     private volatile boolean closed;
 
     Asks(Router router, ScheduledThreadPoolExecutor timer, long timeout) {
@@ -143,6 +145,14 @@ final class Asks {
         asked.add(asking);
     }
 
+    void over(Asking asking) {
+        asked.remove(asking);
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
     private void ask(Asking asking, CompletableFuture<Void> before) {
         asked.add(asking);
         if (closed) {
@@ -197,6 +207,7 @@ final class Asks {
 
     /** Those that no session has yet, and then all that sessions have. */
     void endAll() {
+        stays.forEach(Stay::locksClosed);
         asked.stream().filter(asking -> asking.session == null).forEach(asking -> {
             asking.giveUp();
             asking.end.completeExceptionally(Session.closedError());

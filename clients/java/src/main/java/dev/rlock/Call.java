@@ -49,7 +49,7 @@ record Call(String name, Target target, List<Object> options, long millis, long 
         }
         for (String lock : locks) {
             if (isNear(lock)) {
-                if (isAcquire()) {
+                if (isAcquire() || options.contains("TOKEN")) {
                     keys.add(beside("redisson_lock_token", lock));
                 }
                 if (!name.endsWith("renew")) {

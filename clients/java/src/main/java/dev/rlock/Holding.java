@@ -49,6 +49,8 @@ final class Holding implements Ticket {
     volatile String lost;
     /** Whether somebody waits for it; null: the program never wanted to know. */
     volatile Wanted wanted;
+    /** The sticky lock that it is of, or null. */
+    private final Stay stay;
     private CompletableFuture<LostException> onLost;
     /** What the program has of it: one, however often it asks. */
     private CompletionStage<LostException> seen;
@@ -65,6 +67,7 @@ final class Holding implements Ticket {
         lease = request.lease;
         byServer = asking.byServer;
         wanted = asking.wanted;
+        stay = asking.stay;
         lease(lease, asking.sent);
     }
 
@@ -126,6 +129,9 @@ final class Holding implements Ticket {
         giveUp(); // before anybody sees that it is lost, and asks anew
         lost = reason;
         notifyLost();
+        if (stay != null) {
+            stay.lost(reason);
+        }
         return true;
     }
 
@@ -147,6 +153,16 @@ final class Holding implements Ticket {
             lost = reason;
         }
         notifyLost();
+    }
+
+    /** The server has said that somebody waits for it. */
+    void wanted() {
+        if (wanted != null) {
+            wanted.said(lease);
+        }
+        if (stay != null) {
+            stay.look();
+        }
     }
 
     /** Why it cannot give way, whoever waits; null: it can. */

@@ -103,8 +103,8 @@ final class Holds {
     void notified(Holding holding, String word, String rest) {
         if (word.equals("lost")) {
             lostThere(holding, rest);
-        } else if (word.equals("wanted") && holding.wanted != null) {
-            holding.wanted.said(holding.lease());
+        } else if (word.equals("wanted")) {
+            holding.wanted();
         }
     }
 
@@ -281,6 +281,11 @@ final class Holds {
             session.router.ask(asking);
             return released;
         });
+    }
+
+    /** Releases one whose token nobody need know. */
+    CompletableFuture<Void> goBack(Holding holding) {
+        return end(holding, release(holding, true));
     }
 
     private CompletableFuture<Void> end(Holding holding, PendingCommand pending) {

@@ -272,6 +272,7 @@ final class Line {
             } else {
                 schedule(one, (Long) words.get(0));
             }
+            return plain.stands(one.call);
         }
         return null;
     }

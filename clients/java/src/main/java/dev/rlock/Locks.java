@@ -279,6 +279,39 @@ public final class Locks implements AutoCloseable {
     }
 
     /**
+     * {@link #sticky(String, Duration, Duration, Duration)} that stays for 1 s while nobody uses it, waits for 30 s, and has a lease
+     * of 10 s.
+     *
+     * @param key its name
+     * @return a new one
+     */
+    public Sticky sticky(String key) {
+        return sticky(key, Duration.ofSeconds(1), Duration.ofSeconds(30), Duration.ofSeconds(10));
+    }
+
+    /**
+     * A lock that stays with this process between its uses: for places that take the same lock again and again, and cannot hold it
+     * around a loop. A program makes one, and keeps it. It is one plain lock. A use of it costs no word to the server as long as the
+     * lock is here and nobody else wants it. Others see it held as long as this process has it, also while nobody uses it. It
+     * goes back when somebody waits for it, when it was not used for a while, and every second for who only tries.
+     *
+     * @param key its name
+     * @param idle it is released when nobody has used it for so long, at most 1 s
+     * @param wait how long a use waits for the lock, and for other uses of this process; zero: only for the server's answer
+     * @param lease as that of a {@linkplain Request#lease request}
+     * @return a new one
+     */
+    public Sticky sticky(String key, Duration idle, Duration wait, Duration lease) {
+        long still = Millis.of(idle, "idle");
+        if (still > Stay.MOST) {
+            throw new IllegalArgumentException("idle is at most 1 s");
+        }
+        long most = wait.isZero() ? 0 : Millis.of(wait, "wait");
+        Request request = Request.of(key).waitingForEver().lease(lease);
+        return new Sticky(new Stay(asks, router, timer, timeout, request, still, most));
+    }
+
+    /**
      * A job: work that takes several locks. Its locks share one owner, so that the server sees when
      * two jobs wait for each other.
      *

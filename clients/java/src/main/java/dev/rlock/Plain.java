@@ -127,6 +127,11 @@ final class Plain implements Wire.Speech {
         return () -> session.notified(wire, "timeout " + call.tag());
     }
 
+    /** Somebody else has it. */
+    Runnable stands(Call call) {
+        return () -> session.notified(wire, "stands " + call.tag());
+    }
+
     Runnable refused(Call call, String refusal) {
         return () -> session.notified(wire, "error " + call.tag() + " " + refusal);
     }

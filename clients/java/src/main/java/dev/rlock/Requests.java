@@ -78,6 +78,7 @@ final class Requests {
         }
         long left = asking.left();
         asking.token = 0;
+        asking.stands(false);
         asking.queued = left != 0;
         asking.sent = System.nanoTime();
         asking.byServer = asking.request.watchdog && session.wire().plain() == null;
@@ -92,7 +93,9 @@ final class Requests {
                 granted(asking, token, false);
             } else if (!asking.queued) {
                 fail(asking, notAcquired(asking));
-            } // else QUEUED, which Lettuce gives as null
+            } else if (session.wire().plain() == null) { // QUEUED, which Lettuce gives as null
+                asking.stands(true);
+            }
         });
     }
 
@@ -135,6 +138,7 @@ final class Requests {
             case "wanted" -> wanted(asking); // ahead of the reply
             case "timeout" -> fail(asking, notAcquired(asking));
             case "lost" -> fail(asking, new LostException(asking.request.key(), rest)); // while it waits for acks
+            case "stands" -> asking.stands(true); // without the module
             case "error" -> refused(asking, rest);
             default -> {} // a newer server says more
         }

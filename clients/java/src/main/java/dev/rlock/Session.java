@@ -12,9 +12,6 @@ import java.util.concurrent.ScheduledExecutorService;
  * is run by other threads, and so is what ends the connection.
  */
 final class Session {
-    /** A server looks some ten times a second who is silent. */
-    private static final long LEAST_PATIENCE = 300;
-
     /** In a cluster one for all nodes, so that a hold can go from one to another. */
     final Object lock;
     final Router router;
@@ -30,6 +27,8 @@ final class Session {
     private final Heartbeat heartbeat;
     /** For how long this process may be silent, in ms; 0: the server is not told. */
     private final long patience;
+    /** When a command was sent that was answered. */
+    volatile Moment proof = new Moment(System.nanoTime(), 0);
     private Wire wire;
     /** Null while there is none: in a cluster its slot can move. */
     private String channel;
@@ -88,7 +87,8 @@ final class Session {
                 opened.plain().start();
             }
             channel = opened.channel();
-            heartbeat.start(opened.opened);
+            heartbeat.start(opened.opened.nanos());
+            proof = opened.opened;
             if (tellsPatience()) {
                 beat(); // before any hold
             }
@@ -193,10 +193,10 @@ final class Session {
 
     /** What is answered shows that the server lives, and HEARTBEAT that this process does. */
     private void beat() {
-        long sent = System.nanoTime();
+        Moment sent = Moment.now();
         Wire asked = wire;
         boolean tells = tellsPatience();
-        var command = tells ? Wire.Command.of("RLOCK.HEARTBEAT", patienceNow()) : Wire.Command.of("PING");
+        var command = tells ? Wire.Command.of("RLOCK.HEARTBEAT", Ticket.patience(table.values(), patience)) : Wire.Command.of("PING");
         asked.call(command).whenComplete((ok, error) -> {
             synchronized (lock) {
                 String refusal = Reply.refusal(error);
@@ -204,23 +204,23 @@ final class Session {
                     asked.hearsNoPatience();
                 }
                 // An error of the server's (BUSY, NOPERM) is an answer too.
-                if (wire == asked && (error == null || refusal != null)) {
-                    heartbeat.proven(sent);
+                if (error == null || refusal != null) {
+                    proven(asked, sent);
                 }
             }
         });
     }
 
-    private boolean tellsPatience() {
-        return patience != 0 && wire.hearsPatience();
+    /** What was sent then was answered. */
+    void proven(Wire by, Moment sent) {
+        if (by == wire) {
+            heartbeat.proven(sent.nanos());
+            proof = sent.nanos() - proof.nanos() > 0 ? sent : proof;
+        }
     }
 
-    /** At least the longest lease that the server renews. */
-    private long patienceNow() {
-        return table.values().stream()
-                .filter(ticket -> ticket instanceof Holding && ticket.byServer())
-                .mapToLong(Ticket::counted)
-                .reduce(Math.max(patience, LEAST_PATIENCE), Math::max);
+    private boolean tellsPatience() {
+        return patience != 0 && wire.hearsPatience();
     }
 
     // --- what is notified by tag
@@ -277,7 +277,7 @@ final class Session {
         var words = message.split(" ", 3);
         Ticket ticket;
         synchronized (lock) {
-            ticket = by != wire || words.length < 2 ? null : table.get(tag(words[1]));
+            ticket = by != wire || words.length < 2 ? null : table.get(Ticket.tag(words[1]));
             notified(ticket, words);
         }
         if (ticket instanceof Asking asking) {
@@ -307,14 +307,6 @@ final class Session {
             holds.notified(holding, words[0], rest);
         } else if (ticket instanceof Leaving leaving && words[0].equals("lost")) {
             leaving.notified(rest);
-        }
-    }
-
-    private static long tag(String word) {
-        try {
-            return Long.parseLong(word);
-        } catch (NumberFormatException error) {
-            return 0; // nobody's
         }
     }
 

@@ -101,6 +101,14 @@ record Target(Request request, String owner) {
         return command("renew", words, options, 0, 0);
     }
 
+    /** The reply is a new token. */
+    Command renewWithToken(long lease) {
+        var options = new ArrayList<Object>(List.of(lease, "TOKEN"));
+        var words = place();
+        words.addAll(options);
+        return command("renew", words, options, 0, 0);
+    }
+
     private Command command(String name, List<Object> words, List<Object> options, long wait, long tag) {
         String whole = several() ? "m" + name : name;
         return new Command("RLOCK." + whole.toUpperCase(Locale.ROOT), words, new Call(whole, this, options, wait, tag));

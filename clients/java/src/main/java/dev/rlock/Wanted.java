@@ -15,6 +15,7 @@ final class Wanted {
     private final Queue<CompletableFuture<Boolean>> waits = new ConcurrentLinkedQueue<>();
     /** Until when the last word of it counts: nobody says that it is over. */
     private volatile long until = System.nanoTime();
+    private volatile boolean said;
 
     boolean isNow() {
         return System.nanoTime() - until < 0;
@@ -31,8 +32,14 @@ final class Wanted {
         return wait;
     }
 
+    /** Whether the server has ever said it. */
+    boolean wasSaid() {
+        return said;
+    }
+
     /** The server says it, as it does every third of the lease. */
     void said(long lease) {
+        said = true;
         until = System.nanoTime() + Math.min(lease, 1L << 42) * Millis.NANOS / 2;
         complete(true);
     }

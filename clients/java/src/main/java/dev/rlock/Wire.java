@@ -25,7 +25,7 @@ final class Wire {
     private final AtomicBoolean broken = new AtomicBoolean();
     final CompletableFuture<Void> ended = new CompletableFuture<>();
     private final Consumer<Wire> onBreak;
-    final long opened = System.nanoTime();
+    final Moment opened = Moment.now();
     private boolean sharded;
     /** On which the server notifies of its waits and holds. */
     private volatile String channel;

@@ -43,7 +43,7 @@ class ReadmeTest extends WithServer {
         String imports = blocks.get(1);
         assertTrue(example.startsWith(imports));
         var forms = blocks.subList(2, blocks.size());
-        assertEquals(11, forms.size());
+        assertEquals(12, forms.size());
         for (int n = 0; n < forms.size(); n++) {
             assertTrue(example.contains(forms.get(n).strip().indent(12).stripTrailing()), forms.get(n));
             compile("Form" + n, imports + "class Form" + n + " { static void step() {} static void save(long token) {}\n"
