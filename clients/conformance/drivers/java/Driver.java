@@ -33,13 +33,15 @@ import java.util.concurrent.TimeoutException;
 final class Driver {
     private static final List<String> NEEDS = List.of(
             "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "notified",
-            "callback", "threads", "surrogates", "tight", "backend", "patience", "wanted", "give_way");
+            "callback", "threads", "surrogates", "tight", "backend", "patience", "wanted", "give_way",
+            "sticky", "use_within", "use_cancel");
 
     private final Map<String, Locks> locks = new ConcurrentHashMap<>();
     private final Map<String, Job> jobs = new ConcurrentHashMap<>();
     /** Of a hold and what was taken by again(), the newest last. */
     private final Map<String, Deque<Hold>> holds = new ConcurrentHashMap<>();
     private final Map<Long, Runnable> cancels = new ConcurrentHashMap<>();
+    private final Uses uses = new Uses();
     private final PrintStream out = System.out;
 
     record Line(Map<String, Object> words) {
@@ -79,7 +81,8 @@ final class Driver {
             if (line.text("do").equals("acquire")) {
                 acquire(id, line);
             } else {
-                var thread = new Thread(() -> answer(id, () -> run(line)));
+                boolean uses = line.text("do").equals("use");
+                var thread = new Thread(uses ? () -> this.uses.use(this, id, line) : () -> answer(id, () -> run(line)));
                 thread.setDaemon(true);
                 cancels.put(id, thread::interrupt);
                 thread.start();
@@ -97,7 +100,7 @@ final class Driver {
         }
     }
 
-    private void failed(long id, Throwable error) {
+    void failed(long id, Throwable error) {
         while (error instanceof CompletionException || error instanceof ExecutionException) {
             error = error.getCause();
         }
@@ -136,7 +139,7 @@ final class Driver {
         return error instanceof IllegalArgumentException ? "argument" : "other";
     }
 
-    private void say(Map<String, Object> line) {
+    void say(Map<String, Object> line) {
         synchronized (out) {
             out.println(Json.write(line));
             out.flush();
@@ -253,6 +256,24 @@ final class Driver {
                 return state;
             case "give_way":
                 return giveWay(holds.get(name).getFirst(), line);
+            case "sticky":
+                uses.sticky(locks.get(line.text("locks")), line);
+                return Map.of();
+            case "use_token":
+                return uses.token(line);
+            case "use_state":
+                return uses.state(line);
+            case "use_end":
+                uses.end(line);
+                return Map.of();
+            case "use_many":
+                return uses.many(line);
+            case "use_cancel":
+                uses.cancel(line);
+                return Map.of();
+            case "sticky_close":
+                uses.close(line);
+                return Map.of();
             case "wanted":
                 return Map.of("wanted", isWanted(holds.get(name).getFirst(), line));
             default:
@@ -341,11 +362,19 @@ final class Driver {
         long end = System.nanoTime() + line.time("for").toNanos();
         long done = 0;
         for (; System.nanoTime() < end; done++) {
+            if (!line.has("key")) {
+                uses.count(line, file);
+                continue;
+            }
             try (Hold hold = locks.get(line.text("locks")).acquire(request(line))) {
-                String text = Files.exists(file) ? Files.readString(file).strip() : "";
-                Files.writeString(file, Long.toString(text.isEmpty() ? 1 : Long.parseLong(text) + 1));
+                oneMore(file);
             }
         }
         return Map.of("done", done);
+    }
+
+    static void oneMore(Path file) throws Exception {
+        String text = Files.exists(file) ? Files.readString(file).strip() : "";
+        Files.writeString(file, Long.toString(text.isEmpty() ? 1 : Long.parseLong(text) + 1));
     }
 }
