@@ -125,7 +125,7 @@ impl Actor {
                     self.still_taken(id, &said);
                 }
                 if let Some(stay) = stay {
-                    self.look_at_stay(stay);
+                    self.stands(stay);
                 }
             }
             Err(error) => self.refused(id, error),

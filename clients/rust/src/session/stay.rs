@@ -146,7 +146,6 @@ impl Actor {
             turn.decided();
         }
         self.let_ends_go(id, now);
-        self.let_overdue_go(id, now);
         self.mark(id, now);
         self.wind(id, now);
     }
@@ -316,7 +315,8 @@ impl Actor {
         let Some(stay) = self.stays.get_mut(&id) else {
             return;
         };
-        let due = stay.looks_again(now);
+        // What came while this process was paused is read first.
+        let due = stay.looks_again(now).map(|at| at.max(self.read_until));
         if let Some(before) = std::mem::replace(&mut stay.wakes, due) {
             self.due.remove(&(before, id));
         }
@@ -326,7 +326,10 @@ impl Actor {
     pub fn stay_is_due(&mut self, id: u64, now: Time) {
         if let Some(stay) = self.stays.get_mut(&id) {
             stay.wakes = None;
-            self.let_tokens_go(id, now);
+            if now >= self.read_until {
+                self.let_tokens_go(id, now);
+                self.let_overdue_go(id, now);
+            }
             self.look_at_stay(id);
         }
     }

@@ -188,6 +188,12 @@ impl Actor {
         }
     }
 
+    /// The server has said that somebody else has it, which may be all that is known of those whose time is over.
+    pub fn stands(&mut self, id: u64) {
+        self.let_overdue_go(id, clock::now());
+        self.look_at_stay(id);
+    }
+
     fn close_stay(&mut self, turn: &Arc<Turn>, to: Answer<()>) {
         let stay = self.stay_of(turn);
         stay.closed = true;
