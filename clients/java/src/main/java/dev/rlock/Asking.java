@@ -67,7 +67,7 @@ final class Asking implements Ticket {
     void stands(boolean stands) {
         this.stands = stands;
         if (stands && stay != null) {
-            stay.look();
+            stay.stands();
         }
     }
 

@@ -30,7 +30,7 @@ final class Stay {
     private final Request request;
     private final long idle;
     private final long wait;
-    private final ArrayDeque<Waiting> line = new ArrayDeque<>();
+    final ArrayDeque<Waiting> line = new ArrayDeque<>();
     /** An acquisition that is under way. */
     private Asking asking;
     /** What came of one. */
@@ -41,15 +41,18 @@ final class Stay {
     private boolean served;
     private StayTokens tokens;
     private boolean closed;
+    private final ConnectionException closedError;
     private boolean proves;
     /** Uses that end, but ask first whether they had it. */
     private final List<CompletableFuture<Void>> ends = new ArrayList<>();
     private CompletableFuture<Void> goesBack = CompletableFuture.completedFuture(null);
     private Future<?> next;
     private long due;
+    /** Until then what came while this process was paused is read first. */
+    private long reads = System.nanoTime();
 
     /** A use that waits for its turn: until then, and without a word of the server to the last. */
-    private record Waiting(Turn turn, long until, long last, CompletableFuture<Turn.Lease> to) {}
+    record Waiting(Turn turn, long until, long last, CompletableFuture<Turn.Lease> to) {}
 
     Stay(Asks asks, Router router, ScheduledExecutorService timer, long timeout, Request request, long idle, long wait) {
         this.asks = asks;
@@ -60,6 +63,7 @@ final class Stay {
         this.idle = idle;
         this.wait = wait;
         key = request.key();
+        closedError = new ConnectionException("the sticky lock of " + key + " is closed", null);
     }
 
     // --- the uses
@@ -70,12 +74,11 @@ final class Stay {
             if (asks.isClosed()) {
                 to.completeExceptionally(Session.closedError());
             } else if (closed) {
-                to.completeExceptionally(closedError());
+                to.completeExceptionally(Thrown.again(closedError));
             } else {
                 asks.stays.add(this);
                 long now = System.nanoTime();
-                long last = Millis.after(now, Math.max(wait, timeout));
-                line.add(new Waiting(turn, Millis.after(now, wait), last, to));
+                line.add(new Waiting(turn, Millis.after(now, wait), Millis.after(now, Math.max(wait, timeout)), to));
                 look();
             }
         }
@@ -90,12 +93,6 @@ final class Stay {
             }
             somebodyLeft();
             look();
-        }
-    }
-
-    int waiting() {
-        synchronized (router.lock()) {
-            return line.size();
         }
     }
 
@@ -115,15 +112,11 @@ final class Stay {
         somebodyLeft();
     }
 
-    private ConnectionException closedError() {
-        return new ConnectionException("the sticky lock of " + key + " is closed", null);
-    }
-
     /** Completes when the server has answered to the release; at once if a use is under way. */
     CompletableFuture<Void> close() {
         synchronized (router.lock()) {
             closed = true;
-            leaveAll(closedError());
+            leaveAll(closedError);
             goesBack = CompletableFuture.completedFuture(null);
             look();
             return goesBack;
@@ -169,7 +162,6 @@ final class Stay {
                 }
             }
             letEndsGo();
-            letOverdueGo();
             mark();
             wind();
         }
@@ -291,7 +283,6 @@ final class Stay {
         }
     }
 
-    /** It was lost. */
     void lost(String reason) {
         if (tokens != null) {
             tokens.fail(() -> new LostException(key, reason));
@@ -348,6 +339,12 @@ final class Stay {
         somebodyLeft();
     }
 
+    /** The server has said that somebody else has it, which may be all that is known of those whose time is over. */
+    void stands() {
+        letOverdueGo();
+        look();
+    }
+
     private ConnectionException noAnswer() {
         Session session = asking == null ? null : asking.session;
         return session != null && !session.listens()
@@ -355,7 +352,6 @@ final class Stay {
                 : new ConnectionException("the server has not answered within " + timeout + " ms", null);
     }
 
-    /** When to look again. */
     private void wind() {
         long now = System.nanoTime();
         long in = Long.MAX_VALUE;
@@ -380,7 +376,7 @@ final class Stay {
             }
             return;
         }
-        long at = now + Math.max(in, Millis.NANOS);
+        long at = now + Math.max(in, Math.max(Millis.NANOS, reads - now));
         if (next == null || at - due < 0) {
             if (next != null) {
                 next.cancel(false);
@@ -393,6 +389,11 @@ final class Stay {
     private void isDue() {
         synchronized (router.lock()) {
             next = null;
+            if (Late.isPaused(due)) {
+                reads = Millis.after(System.nanoTime(), Late.READING);
+            } else {
+                letOverdueGo();
+            }
             look();
         }
     }

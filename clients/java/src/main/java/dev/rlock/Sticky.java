@@ -83,6 +83,6 @@ public final class Sticky implements AutoCloseable {
 
     /** Uses that wait. */
     int waiting() {
-        return stay.waiting();
+        return stay.line.size();
     }
 }
