@@ -202,7 +202,8 @@ func (s *Sticky) leaves(at moment) bool {
 // goBack releases it. If it is acquired again at once, that goes out in the same write.
 func (s *Sticky) goBack(at moment) {
 	h, gone := s.turn, make(chan struct{})
-	if len(s.line) > 0 && h.hints.said.IsZero() && s.since.ago(at) >= most {
+	s.until.set(moment{})
+	if h.hints.said.IsZero() && s.since.ago(at) >= most {
 		s.pause = at.plus(pause)
 		time.AfterFunc(pause, func() { s.locks.locked(s.look) })
 	}

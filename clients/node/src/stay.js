@@ -213,7 +213,7 @@ export class Stay {
   #goBack() {
     const { held } = this;
     if (!held) return;
-    if (this.line.size && !held.wasWanted && this.#isOld) {
+    if (!held.wasWanted && this.#isOld) {
       this.#pause = now() + PAUSE;
       setTimeout(() => this.look(), PAUSE + 1); // which keeps the process alive
     }

@@ -72,7 +72,8 @@ def test_no_wait(faced, server, locks, key):
     faced.use(sticky)
 
 
-def test_who_polls_has_a_chance(faced, server, key):
+@pytest.mark.parametrize("users", [1, 2])
+def test_who_polls_has_a_chance(faced, server, key, users):
     """However busy it is, and though nobody can say that he waits."""
     sticky, stop = faced.sticky(key), threading.Event()
 
@@ -83,7 +84,7 @@ def test_who_polls_has_a_chance(faced, server, key):
             count += 1
         return count
 
-    busy = [InThread(uses) for _ in range(2)]
+    busy = [InThread(uses) for _ in range(users)]
     try:
         for n in range(3):
             owner = f"poller-{n}"

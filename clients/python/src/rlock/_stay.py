@@ -32,6 +32,7 @@ class Turn:
 
     request: Request  # of the hold
     token: int | None = None  # of this use, once the program has read it
+    asks: list[Pending] | None = None  # who waits for that
     told = False  # that the hold is lost
     who: Any = None  # for the face
 
@@ -188,8 +189,8 @@ class Stay:
         return alone and not self._in_use() and at >= self.used + self.idle
 
     def _go_back(self, held: Held, at: float) -> None:
-        self.request = None
-        if self.line and not (held.hint and held.hint.said > -math.inf) and at >= held.since + MOST:
+        self.until, self.request = 0.0, None
+        if not (held.hint and held.hint.said > -math.inf) and at >= held.since + MOST:
             self._pause = at + PAUSE
             self.loop.timers.at(self._pause, self.look)
         pending = Pending()
@@ -344,22 +345,31 @@ class Stay:
         elif not self._read:
             self._read, turn.token = True, held.token
             self._answer(pending, None)
+        elif turn.asks is not None:
+            turn.asks.append(pending)
         else:
-            self._renew(turn, held, pending, at)
+            turn.asks = [pending]
+            self._renew(turn, held, at)
 
-    def _renew(self, turn: Turn, held: Held, pending: Pending, at: float) -> None:
-        home = held.request.home
+    def _renew(self, turn: Turn, held: Held, at: float) -> None:
+        home, pending = held.request.home, Pending()
+
+        def ends(error: Error | None) -> None:
+            asks, turn.asks = turn.asks or [], None
+            home._finish(pending, error)
+            for one in asks:
+                self._answer(one, copy.copy(error))
 
         def fails(error: Error, at: float) -> None:
             if not pending.finished:
                 self._unsure = True
-                home._finish(pending, error)
+                ends(error)
                 self.look(at)
 
         def answered(reply: Any, at: float) -> None:
             if isinstance(reply, int) and not pending.finished:
-                turn.token = max(reply, turn.token or 0)
-                home._finish(pending, None)
+                turn.token = reply
+                ends(None)
             elif isinstance(reply, Failure):
                 if why := home._gone(reply, held):
                     home._lost(held, why, at)
