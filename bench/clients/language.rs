@@ -32,8 +32,6 @@ pub struct Language {
     /// The client over another library, where a program has the one or the other: its name on the
     /// command line, and in words.
     pub also: &'static [(&'static str, &'static str)],
-    /// Its program can be asked about sticky locks.
-    pub sticky: bool,
     /// The others' names on the command line, and in words, with their defaults.
     pub peers: &'static [(&'static str, &'static str)],
 }
@@ -43,14 +41,12 @@ pub static LANGUAGES: [Language; 5] = [
         name: "python",
         ours: "rlock.asyncio",
         also: &[],
-        sticky: true,
         peers: &[("redis-py", "redis.asyncio Lock (tries every 0.1 s)")],
     },
     Language {
         name: "node",
         ours: "rlock over node-redis",
         also: &[("rlock-ioredis", "rlock over ioredis")],
-        sticky: false,
         peers: &[(
             "redlock",
             "node-redlock over ioredis (tries every 0.2 s, 10 times)",
@@ -60,7 +56,6 @@ pub static LANGUAGES: [Language; 5] = [
         name: "java",
         ours: "rlock over Lettuce",
         also: &[],
-        sticky: false,
         peers: &[
             ("redisson", "Redisson RLock (pub/sub)"),
             ("redisson-fair", "Redisson RFairLock (pub/sub)"),
@@ -70,7 +65,6 @@ pub static LANGUAGES: [Language; 5] = [
         name: "go",
         ours: "rlock over go-redis",
         also: &[],
-        sticky: false,
         peers: &[(
             "redsync",
             "redsync over go-redis (tries after 50 to 250 ms, 32 times)",
@@ -80,7 +74,6 @@ pub static LANGUAGES: [Language; 5] = [
         name: "rust",
         ours: "rlock over redis-rs",
         also: &[],
-        sticky: false,
         peers: &[(
             "rslock",
             "rslock over redis-rs (tries after up to 0.2 s, 3 times)",
@@ -93,7 +86,6 @@ pub static PHP: Language = Language {
     name: "php",
     ours: "rlock over phpredis",
     also: &[],
-    sticky: false,
     peers: &[(
         "symfony",
         "Symfony's lock over phpredis (tries every 0.1 s)",

@@ -31,9 +31,8 @@ pub fn measure_plain(options: &Options, report: &mut Report) -> Outcome<()> {
 
 /// Sticky locks.
 pub fn measure_sticky(options: &Options, report: &mut Report) -> Outcome<()> {
-    let have = LANGUAGES.iter().filter(|language| language.sticky);
-    let (there, _) = build(have, options, report)?;
-    sticky::measure(&there, options, report)
+    let (there, skipped) = build(LANGUAGES.iter(), options, report)?;
+    sticky::measure(&there, &skipped, options, report)
 }
 
 /// Those that can run here, and why the others cannot.

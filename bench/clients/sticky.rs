@@ -25,7 +25,12 @@ const NOTES: [&str; 7] = [
 ];
 
 /// Measures each language and prints.
-pub fn measure(there: &[Built], options: &Options, report: &mut Report) -> Outcome<()> {
+pub fn measure(
+    there: &[Built],
+    skipped: &[String],
+    options: &Options,
+    report: &mut Report,
+) -> Outcome<()> {
     let title = "Clients: sticky locks";
     let columns = ["by", "", "", "measured", "target", ""];
     let mut table = Table::new(title, &columns);
@@ -34,9 +39,8 @@ pub fn measure(there: &[Built], options: &Options, report: &mut Report) -> Outco
         others(built, options, report, &mut table)?;
         turns(built, options, report, &mut table)?;
     }
-    for note in NOTES {
-        table.note(note);
-    }
+    NOTES.into_iter().for_each(|note| table.note(note));
+    skipped.iter().for_each(|line| table.note(line.as_str()));
     report.print(&table);
     Ok(())
 }

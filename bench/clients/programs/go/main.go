@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,7 +24,10 @@ import (
 	rlock "rlock.invalid/clients/go"
 )
 
-const key = "bench:lock"
+const (
+	key    = "bench:lock"
+	shared = "bench:shared"
+)
 
 type program struct {
 	ours   bool
@@ -66,12 +70,13 @@ func main() {
 	fmt.Println("ready")
 	orders := bufio.NewScanner(os.Stdin)
 	for orders.Scan() {
-		words := append(strings.Fields(orders.Text()), "0")
+		words := append(strings.Fields(orders.Text()), "0", "0")
 		number, _ := strconv.Atoi(words[1])
+		second, _ := strconv.Atoi(words[2])
 		if words[0] == "turns" {
 			fmt.Println(p.turns())
 		} else {
-			fmt.Println(p.do(words[0], number))
+			fmt.Println(p.do(words[0], number, second))
 		}
 	}
 }
@@ -147,7 +152,7 @@ func clock() int64 {
 	return time.Nano()
 }
 
-func (p *program) do(order string, number int) int64 {
+func (p *program) do(order string, number, second int) int64 {
 	switch order {
 	case "go":
 		for n, have := range p.crew {
@@ -166,10 +171,67 @@ func (p *program) do(order string, number int) int64 {
 	case "pings":
 		connection := p.client.Conn()
 		return timed(number, func() { must(connection.Ping(p.ctx).Err()) })
+	case "uses":
+		sticky, err := p.locks.Sticky("bench:sticky")
+		must(err)
+		body := func(*rlock.Use) error { return nil }
+		return timed(number, func() { must(sticky.Use(p.ctx, body)) })
+	case "sets":
+		connection := p.client.Conn()
+		return timed(number, func() {
+			must(connection.SetNX(p.ctx, "bench:set", "owner", 10*time.Second).Err())
+			must(connection.Del(p.ctx, "bench:set").Err())
+		})
+	case "often":
+		turn := p.shared(number == 1)
+		go func() {
+			for {
+				turn()
+				time.Sleep(2 * time.Millisecond)
+			}
+		}()
+		return 0
+	case "shares":
+		turn := p.shared(number == 1)
+		return middle(second, func() int64 {
+			begin := time.Now()
+			turn()
+			return time.Since(begin).Nanoseconds()
+		})
+	case "takes":
+		return middle(number, func() int64 {
+			begin := time.Now()
+			hold, err := p.locks.Lock(p.ctx, shared)
+			took := time.Since(begin).Nanoseconds()
+			must(err)
+			must(hold.Release(p.ctx))
+			return took
+		})
 	case "crowd":
 		return p.holdAndWait(number)
 	}
 	panic(order)
+}
+
+// How the lock that others want too is taken and released.
+func (p *program) shared(sticky bool) func() {
+	if !sticky {
+		return func() { p.rlock(shared, func() {}) }
+	}
+	lock, err := p.locks.Sticky(shared)
+	must(err)
+	return func() { must(lock.Use(p.ctx, func(*rlock.Use) error { return nil })) }
+}
+
+// The median, with a pause behind each.
+func middle(count int, act func() int64) int64 {
+	took := make([]int64, count)
+	for n := range took {
+		took[n] = act()
+		time.Sleep(2 * time.Millisecond)
+	}
+	slices.Sort(took)
+	return took[count/2]
 }
 
 func (p *program) holdAndWait(size int) int64 {

@@ -12,6 +12,7 @@ import { Locks } from './rlock/src/index.js';
 
 const Redlock = RedlockModule.default ?? RedlockModule;
 const KEY = 'bench:lock';
+const SHARED = 'bench:shared';
 const side = process.argv[2];
 const [port, workers, turns, ms] = process.argv.slice(3).map(Number);
 const ours = side.startsWith('rlock');
@@ -77,6 +78,27 @@ async function timed(act, ms) {
   return Math.round(((performance.now() - begin) * 1e6) / done);
 }
 
+// How the lock that others want too is taken and released.
+function shared(sticky) {
+  if (!sticky) return async () => (await locks.acquire(SHARED, { wait: Infinity })).release();
+  const lock = locks.sticky(SHARED);
+  return () => lock.use(() => {});
+}
+
+// The median in ns, with a pause behind each.
+async function middle(count, act, then = () => {}) {
+  const took = [];
+  for (let n = 0; n < count; n++) {
+    const begin = performance.now();
+    await act();
+    took.push(performance.now() - begin);
+    await then();
+    await sleep(2);
+  }
+  took.sort((a, b) => a - b);
+  return Math.round(took[count >> 1] * 1e6);
+}
+
 function memory() {
   globalThis.gc();
   // Pages that are free inside the heap do not go back: what is resident says nothing here.
@@ -92,6 +114,36 @@ const orders = {
   turns: () => had.join(' '),
   pairs: (ms) => timed(free[side], ms),
   pings: (ms) => timed(() => client.ping(), ms),
+  uses(ms) {
+    const sticky = locks.sticky('bench:sticky');
+    return timed(() => sticky.use(() => {}), ms);
+  },
+  sets: (ms) =>
+    timed(async () => {
+      await client.set('bench:set', 'owner', { NX: true, PX: 10_000 });
+      await client.del('bench:set');
+    }, ms),
+  often(sticky) {
+    const turn = shared(sticky);
+    (async () => {
+      while (true) {
+        await turn();
+        await sleep(2);
+      }
+    })();
+    return 0;
+  },
+  shares: (sticky, count) => middle(count, shared(sticky)),
+  takes(count) {
+    let hold;
+    return middle(
+      count,
+      async () => {
+        hold = await locks.acquire(SHARED, { wait: Infinity });
+      },
+      () => hold.release(),
+    );
+  },
   async crowd(size) {
     const numbers = Array.from({ length: size }, (_, n) => n);
     const other = new Locks(client);
@@ -114,7 +166,7 @@ const crew = Array.from({ length: workers }, sides[side]);
 await warmUp(crew[0], sides[side]());
 console.log('ready');
 for await (const line of createInterface({ input: process.stdin })) {
-  const [order, number] = line.split(' ');
-  console.log(await orders[order](Number(number)));
+  const [order, ...numbers] = line.split(' ');
+  console.log(await orders[order](...numbers.map(Number)));
 }
 process.exit(0);

@@ -8,7 +8,7 @@ use std::io::BufRead;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use rlock_client::{Hold, Locks};
+use rlock_client::{Hold, Locks, Sticky};
 use rslock::LockManager;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{spawn_local, LocalSet};
@@ -16,6 +16,8 @@ use tokio::task::{spawn_local, LocalSet};
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const KEY: &str = "bench:lock";
+const SHARED: &str = "bench:shared";
+const PAUSE: Duration = Duration::from_millis(2);
 /// Of the peer's locks: it has no default.
 const TTL: Duration = Duration::from_secs(10);
 
@@ -43,6 +45,24 @@ impl Worker {
             }
         }
         Ok(())
+    }
+}
+
+/// How the lock that others want too is taken and released.
+enum Shared {
+    Plain(Locks),
+    Sticky(Sticky),
+}
+
+impl Shared {
+    async fn turn(&self) -> Outcome<()> {
+        match self {
+            Shared::Plain(locks) => {
+                let hold = locks.acquire(SHARED).wait_forever().await?;
+                Ok(hold.release().await?)
+            }
+            Shared::Sticky(sticky) => Ok(sticky.run(async |_| ()).await?),
+        }
     }
 }
 
@@ -118,6 +138,73 @@ impl Program {
         .await
     }
 
+    async fn uses(&self, ms: u64) -> Outcome<u64> {
+        let sticky = self.ours()?.sticky("bench:sticky").build()?;
+        timed(ms, async || Ok(sticky.run(async |_| ()).await?)).await
+    }
+
+    async fn sets(&self, ms: u64) -> Outcome<u64> {
+        let connection = self.client.get_multiplexed_async_connection().await?;
+        timed(ms, async || {
+            let mut connection = connection.clone();
+            let mut set = redis::cmd("SET");
+            set.arg("bench:set")
+                .arg("owner")
+                .arg("NX")
+                .arg("PX")
+                .arg(10_000);
+            set.exec_async(&mut connection).await?;
+            let mut del = redis::cmd("DEL");
+            Ok(del.arg("bench:set").exec_async(&mut connection).await?)
+        })
+        .await
+    }
+
+    fn ours(&self) -> Outcome<&Locks> {
+        Ok(self.locks.as_ref().ok_or("only rlock has sticky locks")?)
+    }
+
+    fn shared(&self, way: u64) -> Outcome<Shared> {
+        let locks = self.ours()?.clone();
+        Ok(match way {
+            0 => Shared::Plain(locks),
+            _ => Shared::Sticky(locks.sticky(SHARED).build()?),
+        })
+    }
+
+    fn often(&self, way: u64) -> Outcome<()> {
+        let shared = self.shared(way)?;
+        spawn_local(async move {
+            while shared.turn().await.is_ok() {
+                tokio::time::sleep(PAUSE).await;
+            }
+        });
+        Ok(())
+    }
+
+    async fn shares(&self, way: u64, count: u64) -> Outcome<u64> {
+        let (shared, mut took) = (self.shared(way)?, Vec::new());
+        for _ in 0..count {
+            let begin = Instant::now();
+            shared.turn().await?;
+            took.push(begin.elapsed());
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(median(took))
+    }
+
+    async fn takes(&self, count: u64) -> Outcome<u64> {
+        let (locks, mut took) = (self.ours()?, Vec::new());
+        for _ in 0..count {
+            let begin = Instant::now();
+            let hold = locks.acquire(SHARED).wait_forever().await?;
+            took.push(begin.elapsed());
+            hold.release().await?;
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(median(took))
+    }
+
     async fn crowd(&mut self, size: u64) -> Outcome<u64> {
         let locks = self.locks.clone().ok_or("only rlock has a crowd")?;
         let other = Locks::new(self.client.clone());
@@ -142,6 +229,13 @@ impl Program {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
+}
+
+/// In ns.
+fn median(mut took: Vec<Duration>) -> u64 {
+    took.sort();
+    took.get(took.len() / 2)
+        .map_or(0, |one| one.as_nanos() as u64)
 }
 
 /// ns for each.
@@ -204,8 +298,10 @@ async fn main() -> Outcome<()> {
                 }
             });
             while let Some(line) = orders.recv().await {
-                let (order, number) = line.split_once(' ').unwrap_or((&line, "0"));
-                let number: u64 = number.parse()?;
+                let mut words = line.split(' ');
+                let order = words.next().unwrap_or_default();
+                let [number, second] = [(); 2].map(|()| words.next().unwrap_or("0"));
+                let (number, second) = (number.parse()?, second.parse()?);
                 match order {
                     "go" => {
                         program.go(&crew);
@@ -214,6 +310,14 @@ async fn main() -> Outcome<()> {
                     "turns" => println!("{}", program.turns()),
                     "pairs" => println!("{}", program.pairs(&crew[0], number).await?),
                     "pings" => println!("{}", program.pings(number).await?),
+                    "uses" => println!("{}", program.uses(number).await?),
+                    "sets" => println!("{}", program.sets(number).await?),
+                    "often" => {
+                        program.often(number)?;
+                        println!("0");
+                    }
+                    "shares" => println!("{}", program.shares(number, second).await?),
+                    "takes" => println!("{}", program.takes(number).await?),
                     "crowd" => println!("{}", program.crowd(number).await?),
                     _ => return Err(format!("no order: {line}").into()),
                 }

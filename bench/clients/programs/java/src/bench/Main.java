@@ -3,6 +3,7 @@ package bench;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -46,12 +47,14 @@ public final class Main {
         for (String line = orders.readLine(); line != null; line = orders.readLine()) {
             String[] order = line.split(" ");
             int number = order.length > 1 ? Integer.parseInt(order[1]) : 0;
-            System.out.println(run(side, crew, order[0], number));
+            int second = order.length > 2 ? Integer.parseInt(order[2]) : 0;
+            System.out.println(run(side, crew, order[0], number, second));
         }
         System.exit(0);
     }
 
-    private static Object run(Side side, List<Side.Worker> crew, String order, int number) throws Exception {
+    private static Object run(Side side, List<Side.Worker> crew, String order, int number, int second)
+            throws Exception {
         switch (order) {
             case "go":
                 for (int n = 0; n < crew.size(); n++) {
@@ -73,6 +76,30 @@ public final class Main {
                         : () -> crew.get(0).turn("bench:other", () -> {}));
             case "pings":
                 return timed(number, ((Ours) side)::ping);
+            case "uses":
+                return timed(number, ((Ours) side).uses());
+            case "sets":
+                return timed(number, ((Ours) side)::set);
+            case "often": {
+                Act turn = ((Ours) side).shared(number == 1);
+                start(() -> {
+                    while (true) {
+                        turn.run();
+                        Thread.sleep(2);
+                    }
+                });
+                return 0;
+            }
+            case "shares": {
+                Act turn = ((Ours) side).shared(number == 1);
+                return median(second, () -> {
+                    long begin = System.nanoTime();
+                    turn.run();
+                    return System.nanoTime() - begin;
+                });
+            }
+            case "takes":
+                return median(number, ((Ours) side)::take);
             case "crowd":
                 return ((Ours) side).crowd(number);
             default:
@@ -109,6 +136,21 @@ public final class Main {
         thread.setDaemon(true);
         thread.start();
         return thread;
+    }
+
+    interface Took {
+        long run() throws Exception;
+    }
+
+    /** With a pause behind each. */
+    private static long median(int count, Took act) throws Exception {
+        long[] took = new long[count];
+        for (int n = 0; n < count; n++) {
+            took[n] = act.run();
+            Thread.sleep(2);
+        }
+        Arrays.sort(took);
+        return took[count / 2];
     }
 
     /** ns for each. */

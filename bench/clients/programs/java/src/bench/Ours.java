@@ -3,8 +3,10 @@ package bench;
 import dev.rlock.Hold;
 import dev.rlock.Locks;
 import dev.rlock.Request;
+import dev.rlock.Sticky;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
+import io.lettuce.core.SetArgs;
 import io.lettuce.core.api.sync.RedisCommands;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,6 +15,7 @@ import java.util.concurrent.CompletableFuture;
 /** One session for all workers. */
 final class Ours implements Side {
     static final String KEY = "bench:lock";
+    private static final String SHARED = "bench:shared";
 
     private final RedisClient client;
     private final Locks locks;
@@ -41,6 +44,33 @@ final class Ours implements Side {
 
     void ping() {
         commands.ping();
+    }
+
+    Main.Act uses() {
+        Sticky sticky = locks.sticky("bench:sticky");
+        return () -> sticky.use().close();
+    }
+
+    void set() {
+        commands.set("bench:set", "owner", SetArgs.Builder.nx().px(10_000));
+        commands.del("bench:set");
+    }
+
+    /** How the lock that others want too is taken and released. */
+    Main.Act shared(boolean sticky) {
+        if (!sticky) {
+            return () -> locks.acquire(Request.of(SHARED).waitingForEver()).close();
+        }
+        Sticky lock = locks.sticky(SHARED);
+        return () -> lock.use().close();
+    }
+
+    /** How long that took, in ns. */
+    long take() throws InterruptedException {
+        long begin = System.nanoTime();
+        try (Hold hold = locks.acquire(Request.of(SHARED).waitingForEver())) {
+            return System.nanoTime() - begin;
+        }
     }
 
     /** Bytes for each of so many holds and as many waits. */
