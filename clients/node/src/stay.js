@@ -304,17 +304,22 @@ export class Stay {
   #leave(waiting, error) {
     if (waiting.over) return;
     this.#out(waiting).reject(error);
-    if (!this.line.size && this.#attempt) {
-      const request = this.#request;
-      this.#attempt = this.#request = undefined;
-      request?.giveUp(error);
-    }
+    this.#callOff(error);
     this.look();
   }
 
   /** @param {unknown} error */
   #leaveAll(error) {
-    for (const waiting of [...this.line]) this.#leave(waiting, error);
+    for (const waiting of [...this.line]) this.#out(waiting).reject(error);
+    this.#callOff(error);
+  }
+
+  /** Of a request that nobody waits for. @param {unknown} error */
+  #callOff(error) {
+    if (this.line.size || !this.#attempt) return;
+    const request = this.#request;
+    this.#attempt = this.#request = undefined;
+    request?.giveUp(error);
   }
 
   /** @param {Waiting} waiting @param {number} last */
@@ -364,6 +369,7 @@ export class Stay {
   /** The locks are closed. */
   locksClosed() {
     this.#leaveAll(this.home.end.reason);
+    this.look();
   }
 
   // Tokens.
