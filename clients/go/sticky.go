@@ -14,8 +14,8 @@ import (
 func Idle(d time.Duration) Option {
 	return func(t *terms) {
 		t.idle, t.sticks = d, true
-		if d < 0 || d > most {
-			t.err = fmt.Errorf("%w: Idle(%v); at most %v", ErrArgument, d, most)
+		if d <= 0 || d > most {
+			t.err = fmt.Errorf("%w: Idle(%v); more than 0, and at most %v", ErrArgument, d, most)
 		}
 	}
 }

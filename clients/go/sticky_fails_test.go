@@ -296,7 +296,7 @@ func TestStickyAtAnyTime(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: s.addr()})
 	before := runtime.NumGoroutine()
 	locks, others := rlock.New(client), s.locks()
-	all := []*rlock.Sticky{sticky(locks), sticky(locks), must(locks.Sticky("other", rlock.Idle(0)))}
+	all := []*rlock.Sticky{sticky(locks), sticky(locks), must(locks.Sticky("other", rlock.Idle(1)))}
 	counts := make([]int, len(all))
 	some := func() context.Context {
 		some, cancel := context.WithCancel(ctx)

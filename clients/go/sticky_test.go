@@ -67,7 +67,7 @@ func TestStickyArguments(t *testing.T) {
 		key  string
 		opts []rlock.Option
 	}{
-		{"", nil}, {"jobs", []rlock.Option{rlock.Idle(-1)}}, {"jobs", []rlock.Option{rlock.Idle(2 * time.Second)}},
+		{"", nil}, {"jobs", []rlock.Option{rlock.Idle(0)}}, {"jobs", []rlock.Option{rlock.Idle(2 * time.Second)}},
 		{"jobs", []rlock.Option{rlock.Wait(-1)}}, {"jobs", []rlock.Option{rlock.Lease(0)}}, {"jobs", []rlock.Option{rlock.Read()}},
 		{"jobs", []rlock.Option{rlock.Limit(2)}}, {"jobs", []rlock.Option{rlock.NoWatchdog()}}, {"jobs", []rlock.Option{rlock.Least(1)}},
 		{"jobs", []rlock.Option{rlock.Max(time.Second)}}, {"jobs", []rlock.Option{rlock.Acks(1, time.Second)}},
@@ -83,7 +83,7 @@ func TestStickyArguments(t *testing.T) {
 	if n := s.do("EXISTS jobs"); n != int64(0) {
 		t.Error("it was acquired")
 	}
-	must(locks.Sticky("jobs", rlock.Idle(0), rlock.Wait(0), rlock.Lease(time.Minute)))
+	must(locks.Sticky("jobs", rlock.Idle(1), rlock.Wait(0), rlock.Lease(time.Minute)))
 }
 
 func TestStickyCostsNoMessage(t *testing.T) {
