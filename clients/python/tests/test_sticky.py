@@ -263,6 +263,14 @@ def test_a_use_that_nobody_refers_to_is_over(server, locks, key):
     assert server.is_free(key)
 
 
+def test_the_next_use_of_a_thread_that_has_dropped_one_waits(locks, key):
+    sticky = locks.sticky(key)
+    for _ in range(300):
+        sticky.use().__enter__()  # its end is only posted
+        with sticky.use():
+            pass
+
+
 def test_a_scope_may_be_left_in_another_thread(locks, key):
     """As in a framework that runs both halves of a generator in threads of a pool."""
     sticky = locks.sticky(key)
@@ -356,7 +364,6 @@ def test_two_event_loops(server, key):
         for _ in range(50):
             async with sticky.use() as use:
                 numbers.append(await use.token())
-        await sticky.close()
 
     both = [InThread(lambda: asyncio.run(uses())) for _ in range(2)]
     for one in both:
@@ -466,3 +473,68 @@ def test_what_a_signal_raises_in_a_tight_loop(server, key):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_a_use_that_is_given_up_lets_others_have_it(server, locks, key):
+    """The last one that waited: it goes at once to who waits elsewhere, not when its time here is over."""
+    sticky = locks.sticky(key)
+    with sticky.use() as use:
+        sticky._stay.half += 60
+        waits = InThread(sticky.use().__enter__)
+        assert until(lambda: sticky._stay.line)
+        other = InThread(lambda: locks.acquire(key, wait=20))
+        assert until(lambda: sticky._stay.held.hint.said > 0)
+        (waiting,) = sticky._stay.line
+        locks._loop().post(lambda at: sticky._stay.give_up(waiting, at))
+        assert until(lambda: not sticky._stay.until)
+        assert use.lost.reason is None
+    other.result().release()
+    del waits
+
+
+def test_a_use_within_uses_of_two(locks, key):
+    one, other = locks.sticky(key), locks.sticky(f"{key}:other")
+    for _ in range(3):
+        with one.use():
+            with other.use():
+                pass
+            with pytest.raises(rlock.Error, match="within a use"), one.use():
+                pass
+            with other.use():
+                with pytest.raises(rlock.Error, match="within a use"), one.use():
+                    pass
+
+
+def test_close_when_the_locks_are_closed_and_in_a_child(server, face, locks, key):
+    faced = face(server.port)
+    sticky = faced.sticky(key)
+    faced.use(sticky)
+    faced.do(faced.locks.close()) if hasattr(faced, "do") else faced.locks.close()
+    faced.close_sticky(sticky)
+    mine = locks.sticky(f"{key}:child")
+    with mine.use():
+        pass
+    mine.close()
+
+    def look():
+        try:
+            with mine.use():
+                return "used"
+        except rlock.ConnectionError:
+            return "closed"
+
+    assert in_child(look) == "closed"
+
+
+def test_event_loops_that_are_closed_are_forgotten(server, key):
+    locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=server.port))
+    sticky = locks.sticky(key)
+
+    async def use():
+        async with sticky.use():
+            pass
+        await locks._loops.here().closed(1)
+
+    for _ in range(4):
+        asyncio.run(use())
+    assert len(sticky._stays) <= 2

@@ -305,7 +305,7 @@ class Holds(Kept):
     def _lost(self, held: Held, reason: str, now: float) -> None:
         if held.reason:
             return
-        held.reason = reason
+        held.lose(reason)
         if held.over:
             return  # its release is on the way, and will see it
         self._forget(held)
@@ -353,7 +353,7 @@ class Holds(Kept):
         return call
 
     def _closing(self, held: Held, reason: str) -> None:
-        held.reason = reason
+        held.lose(reason)
         for listener in held.listeners or ():
             self.calls.append(partial(listener, reason))
         held.listeners = None

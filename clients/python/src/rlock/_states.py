@@ -173,7 +173,7 @@ class Held:
 
     __slots__ = (
         *("deadline", "ends", "given", "hint", "kept", "lease", "listeners", "more", "outlived", "over", "pace", "reason"),
-        *("renewing", "request", "seen", "since", "tag", "timer", "token"),
+        *("renewing", "request", "seen", "since", "stay", "tag", "timer", "token"),
     )
 
     def __init__(self, request: Request, token: int) -> None:
@@ -195,7 +195,14 @@ class Held:
         self.seen: str | None = None  # the same, by a program that looked before the session did
         self.listeners: list[Callable[[str], object]] | None = None  # who wants to know
         self.hint: Hint | None = None
+        self.stay: Any = None  # of a sticky lock: whose uses go by it
         self.timer: Timer | None = None
+
+    def lose(self, reason: str) -> None:
+        """It is lost. That is known to the uses of a sticky lock before anything else is read."""
+        self.reason = reason
+        if self.stay:
+            self.stay.until = 0.0
 
     def rings(self) -> list[Callable[[], object]]:
         """Of those who wait for it to be wanted."""

@@ -35,6 +35,8 @@ class Turn:
     asks: list[Pending] | None = None  # who waits for that
     told = False  # that the hold is lost
     who: Any = None  # for the face
+    over = False
+    outer: Turn | None = None  # within which it has begun
 
 
 class Waiting(Pending):
@@ -61,12 +63,13 @@ class Stay:
         self.until = 0.0
         self.beat = Beat()  # of the session that has the lock
         self.request: Request | None = None  # an acquisition, or what came of it
+        self.held: Held | None = None  # once that is known here
         self.used = 0.0  # when the last use ended
         self._pause = 0.0  # until then it is not acquired
         self._served = False  # a use has had it since its grant
         self._read = False  # its token was read
         self._unsure = False  # what its token is nobody knows
-        self._closed = False
+        self.closed = False
         self._going = 0  # releases without an answer
         self._closing: list[Pending] = []  # who waits for those
         self._proves = False
@@ -77,10 +80,6 @@ class Stay:
         """By the use itself. By the loop only once that does not do it any more."""
         if self.has.get(None) is turn:
             del self.has[None]
-
-    @property
-    def held(self) -> Held | None:
-        return self.request.held if self.request else None
 
     def _in_use(self) -> bool:
         return isinstance(self.has.get(None), Turn)
@@ -96,7 +95,7 @@ class Stay:
         if waiting.finished or waiting.begun:
             return
         waiting.begun = True
-        if self._closed:
+        if self.closed:
             self._answer(waiting, ConnectionError(f"the sticky lock of {self.ask.name} is closed"))
             return
         self.loop.stays.add(self)
@@ -109,8 +108,7 @@ class Stay:
         waiting.begun = True
         if waiting in self.line:
             self._leave(waiting, None, at)
-        else:
-            self.end(waiting.turn, at)
+        self.end(waiting.turn, at)
 
     def end(self, turn: Turn, at: float) -> None:
         """Of a use that has not ended itself."""
@@ -119,7 +117,7 @@ class Stay:
 
     def close(self, pending: Pending, at: float) -> None:
         """`pending` is over when the server has answered to the release; at once if a use is under way."""
-        self._closed = True
+        self.closed = True
         self._leave_all(ConnectionError(f"the sticky lock of {self.ask.name} is closed"), at)
         waits = self._going or not (self._in_use() or self.away())
         self._closing.append(pending)
@@ -161,7 +159,7 @@ class Stay:
     def _look(self, at: float) -> None:
         held = self.held
         if held and self.away():
-            self.request = None
+            self.request = self.held = None
         elif held and self._leaves(at):
             self._go_back(held, at)
         if self.line and self.request is None and at >= self._pause:
@@ -178,7 +176,7 @@ class Stay:
         if held is None:
             return False
         home, hint, alone = held.request.home, held.hint, not self.line
-        if self._closed or self._unsure:
+        if self.closed or self._unsure:
             return True
         if hint is None or not home.hints or home.backend != "module":  # nobody would say that somebody waits
             return self._served or alone
@@ -189,7 +187,7 @@ class Stay:
         return alone and not self._in_use() and at >= self.used + self.idle
 
     def _go_back(self, held: Held, at: float) -> None:
-        self.until, self.request = 0.0, None
+        self.until, self.request, self.held = 0.0, None, None
         if not (held.hint and held.hint.said > -math.inf) and at >= held.since + MOST:
             self._pause = at + PAUSE
             self.loop.timers.at(self._pause, self.look)
@@ -222,10 +220,12 @@ class Stay:
             self.request = None
             self._leave_all(request.error, at)
             return
+        self.held, held.stay = held, self
         held.outlived = True  # by which token it ends nobody need know: that owner has nothing else
         self.beat = held.request.home.beat
         self.used, self._served, self._read, self._unsure = at, False, False, False
-        self.until = held.since + MOST
+        if not self.away():
+            self.until = held.since + MOST
         held.listeners = [lambda reason: self.look(now())]
         if held.hint:
             held.hint.waiting[self._rung] = None
@@ -274,6 +274,7 @@ class Stay:
                 self._limit(waiting, at + LATE)
             else:
                 self._overdue(waiting, at)
+                self.look(at)
 
         waiting.timer = self.loop.timers.at(until, due)
 

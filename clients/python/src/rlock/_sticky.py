@@ -16,7 +16,7 @@ from ._states import Pending, Unique
 from ._stay import MOST, Stay, Turn, Waiting
 from ._threads import own
 from ._wait import Alarm, wait
-from .errors import Error, Lost
+from .errors import ConnectionError, Error, Lost
 
 if TYPE_CHECKING:
     from ._locks import Locks
@@ -37,6 +37,7 @@ class BaseSticky(Unique):
         self._idle = seconds(idle, "idle", most=MOST)
         self._wait = seconds(wait, "wait", least=0)
         self._locks = locks
+        self._closed = False
         self._stays: dict[Any, Stay] = {}  # of each loop that has had it
         self._stay = Stay(None, self._ask, self._idle)  # nowhere, before the first use
 
@@ -47,9 +48,10 @@ class BaseSticky(Unique):
     def _here(self, loop: Any) -> Stay:
         if self._stay.loop is not loop:
             for other in list(self._stays):
-                if other.forked:
+                if other.gone:
                     self._stays.pop(other, None)
             self._stay = self._stays.setdefault(loop, Stay(loop, self._ask, self._idle, self._tell))
+            self._stay.closed = self._stay.closed or self._closed
         return self._stay
 
     def _waiting(self, stay: Stay, turn: Turn) -> Waiting:
@@ -96,6 +98,8 @@ class BaseUse(Unique):
     def _end(self) -> None:
         """However it ends otherwise. By the loop: two at once might end the next one."""
         turn, stay = self._turn, self._stay
+        if turn is not None:
+            turn.over = True
         if turn is not None and stay.loop is not None and stay.has.get(None) is turn and not stay.loop.forked:
             stay.loop.post(partial(stay.end, turn))
 
@@ -106,13 +110,14 @@ class BaseUse(Unique):
 
     def _ended(self, at: float) -> str | None:
         """Why it had not the lock to its end."""
-        stay, turn, why = self._stay, self._turn, None
+        stay, turn, why = self._stay, self._has(), None
         try:
             stay.used = at
             if at >= stay.until or at >= stay.beat.proof + stay.half or stay.loop.forked:
-                why = over(self._has().request, stay.loop)
+                why = over(turn.request, stay.loop)
             if stay.has.get(None) is turn:
                 del stay.has[None]
+            turn.over = True
             if (stay.line or at >= stay.until) and not stay.loop.forked:
                 stay.loop.post(stay.look)
             return why
@@ -177,24 +182,34 @@ class Use(BaseUse):
                 if at < stay.until and at < stay.beat.proof + stay.half and not stay.loop.forked:
                     assert stay.request
                     turn.request = stay.request
-                    _begun.set(turn)
+                    self._begins(turn)
                     return self
                 stay.leave(turn)
             self._wait(turn)
-            _begun.set(turn)
+            self._begins(turn)
             return self
         except BaseException:
             self._end()
             raise
+
+    @staticmethod
+    def _begins(turn: Turn) -> None:
+        outer = _begun.get()
+        while outer is not None and outer.over:
+            outer = outer.outer
+        turn.outer = outer
+        _begun.set(turn)
 
     def _wait(self, turn: Turn) -> None:
         if getattr(own, "here", False):
             raise Error("a finaliser that runs in a thread of rlock's own cannot wait for a lock")
         sticky: Sticky = self._sticky
         stay = self._stay = sticky._here(sticky._locks._loop())
-        before = _begun.get()
-        if before is not None and stay.has.get(None) is before:
-            raise sticky._within()
+        user, outer = stay.has.get(None), _begun.get()
+        while outer is not None:
+            if outer is user and not outer.over:
+                raise sticky._within()
+            outer = outer.outer
         waiting, alarm = sticky._waiting(stay, turn), Alarm()
         try:
             waiting.done = alarm.ring
@@ -237,7 +252,11 @@ class Sticky(BaseSticky):
     def close(self) -> None:
         """It is released, after the use that is under way, and is not used any more. Waits for the server's answer to that, if no
         use is under way."""
-        stay = self._here(self._locks._loop())
+        self._closed = True
+        try:
+            stay = self._here(self._locks._loop())
+        except ConnectionError:
+            return  # the locks are closed, and so is this
         alarm, pending = Alarm(), Pending()
         pending.done = alarm.ring
         step = partial(stay.close, pending)

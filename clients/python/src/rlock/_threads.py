@@ -109,6 +109,8 @@ class Session(BaseSession):
                 # A callback that was removed before its hold was lost is not called.
                 self.loop.steps()
                 core.receive(data, now())
+                while core.calls:  # what follows from it, before more of it
+                    core.calls.popleft()()
         except LATER:
             pass
         except OSError as error:
@@ -299,6 +301,10 @@ class Loop(BaseLoop):
                 key.data.read()
             else:
                 self._rung.recv(4096)
+
+    @property
+    def gone(self) -> bool:
+        return self.forked
 
     # Fork.
 

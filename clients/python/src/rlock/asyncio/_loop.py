@@ -289,6 +289,10 @@ class Loop(BaseLoop):
         self._steps.append(self._unwind)
         self._do()
 
+    @property
+    def gone(self) -> bool:
+        return self.forked or self.loop.is_closed()
+
     def in_child(self) -> None:
         self.forked = True
         for session in self.sessions:

@@ -12,7 +12,7 @@ from .._clock import now
 from .._states import Pending
 from .._stay import Turn
 from .._sticky import BaseSticky, BaseUse
-from ..errors import Lost
+from ..errors import ConnectionError, Lost
 from ._hold import Loss, cancelling, uncancel
 
 if TYPE_CHECKING:
@@ -148,7 +148,11 @@ class Sticky(BaseSticky):
     async def close(self) -> None:
         """It is released, after the use that is under way, and is not used any more. Waits for the server's answer to that, if no
         use is under way."""
-        stay = self._here(self._locks._loops.here())
+        self._closed = True
+        try:
+            stay = self._here(self._locks._loops.here())
+        except ConnectionError:
+            return  # the locks are closed, and so is this
         pending = Pending()
         future, pending.done = stay.loop.waker()
         stay.loop.post(partial(stay.close, pending))
