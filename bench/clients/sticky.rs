@@ -18,10 +18,10 @@ const NOTES: [&str; 7] = [
     "A use: of a sticky lock that its process has, body empty, beside SET NX PX and DEL by the same",
     "library on a connection of the same kind; medians, in turns. Another's: how long a process waits",
     "for a lock that stays with another one, which uses it every 2 ms, beyond what it waits for a",
-    "free one (medians), in round trips of a PING by the same library. Turns: two processes take and",
-    "release the same lock and pause for 2 ms, again and again; the median of taking and releasing",
-    "with sticky locks, beside that with plain ones. (A release by RLOCK.RELEASE waits for its reply;",
-    "a use sends none at its end.)",
+    "free one (medians), in round trips: a free one takes just that, after a pause as well. Turns: two",
+    "processes take and release the same lock and pause for 2 ms, again and again; the median of",
+    "taking and releasing with sticky locks, beside that with plain ones. (A release waits for its",
+    "reply; a use sends nothing at its end.)",
 ];
 
 /// Measures each language and prints.
@@ -91,14 +91,13 @@ fn others(built: &Built, options: &Options, report: &mut Report, table: &mut Tab
     let server = Server::start(&options.server, options.module.as_deref())?;
     let mut crew = built.start("rlock", &server, [1, 1])?;
     let mut keeper = built.start("rlock", &server, [1, 1])?;
-    let (count, ms) = (options.count(300, 20), options.millis(500, 100).as_millis());
+    let count = options.count(300, 20);
     let takes = |crew: &mut Crew| crew.tell(&format!("takes {count}"));
     takes(&mut crew)?;
-    let ping = crew.tell(&format!("pings {ms}"))? as f64;
     let free = takes(&mut crew)? as f64;
     keeper.tell("often 1")?;
     let kept = takes(&mut crew)? as f64;
-    let later = (kept - free) / ping;
+    let later = (kept - free) / free;
     let what = format!(
         "{}: another's wait for an idle sticky lock",
         built.language.name
@@ -106,7 +105,7 @@ fn others(built: &Built, options: &Options, report: &mut Report, table: &mut Tab
     let verdict = report.judge(&what, later, Target::AtMost(LATER));
     let cells = [
         format!("another's {:.0} us", us(kept)),
-        format!("free {:.0} us, PING {:.0} us", us(free), us(ping)),
+        format!("free {:.0} us", us(free)),
         format!("{later:.2} round trips"),
     ];
     row(built, cells, verdict, table);
