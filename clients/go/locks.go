@@ -149,7 +149,11 @@ func (h *Hold) do(ctx context.Context, err error, work func(context.Context, *Ho
 	h.watch(cancel)
 	err = work(ctx, h)
 	returned = true
-	ended := h.end(context.WithoutCancel(ctx))
+	return joined(h.end(context.WithoutCancel(ctx)), err)
+}
+
+// joined is what a scope fails with: by how it ended, and by its body.
+func joined(ended, err error) error {
 	switch {
 	case err == nil:
 		return ended

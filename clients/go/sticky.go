@@ -94,14 +94,7 @@ func (s *Sticky) Use(ctx context.Context, body func(use *Use) error) error {
 	}()
 	err := body(u)
 	returned = true
-	ended := s.end(u)
-	switch {
-	case err == nil:
-		return ended
-	case ended == nil, errors.Is(err, ended):
-		return err
-	}
-	return errors.Join(ended, err)
+	return joined(s.end(u), err)
 }
 
 // Close releases the lock, after the use that is under way. No use begins any more: they fail with [ErrClosed]. It waits for
