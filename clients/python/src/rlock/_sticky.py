@@ -139,6 +139,21 @@ class BaseUse(Unique):
         return f"<rlock.Use {self.key}>"
 
 
+def _asked(loop: Any, step: Callable[[Pending, float], object]) -> None:
+    """Waits for what the loop has to say. Posted twice, should something strike between: it is done once."""
+    pending, alarm = Pending(), Alarm()
+    pending.done, once = alarm.ring, partial(step, pending)
+    try:
+        loop.post(once)
+        if not getattr(own, "here", False):  # else nobody could read the answer
+            wait(pending, alarm)
+    except BaseException:
+        loop.post(once)
+        raise
+    if pending.error:
+        raise pending.error
+
+
 class Use(BaseUse):
     """One use of a sticky lock: `with sticky.use() as use:`."""
 
@@ -159,17 +174,9 @@ class Use(BaseUse):
                 raise Error("a finaliser that runs in a thread of rlock's own cannot wait for a token")
             if self._stay.loop.forked:
                 raise Lost("fork", self.key)
-            self._do(partial(self._stay.token, turn))
+            _asked(self._stay.loop, partial(self._stay.token, turn))
         assert turn.token is not None
         return turn.token
-
-    def _do(self, step: Callable[[Pending, float], object]) -> None:
-        pending, alarm = Pending(), Alarm()
-        pending.done = alarm.ring
-        self._stay.loop.post(partial(step, pending))
-        wait(pending, alarm)
-        if pending.error:
-            raise pending.error
 
     def __enter__(self) -> Use:
         if self._turn is not None:
@@ -227,7 +234,7 @@ class Use(BaseUse):
         at, stay = now(), self._stay
         try:
             if at >= stay.beat.proof + stay.half and self._unheard(at) and not getattr(own, "here", False):
-                self._do(stay.prove)
+                _asked(stay.loop, stay.prove)
         except BaseException:
             self._end()
             raise
@@ -257,13 +264,4 @@ class Sticky(BaseSticky):
             stay = self._here(self._locks._loop())
         except ConnectionError:
             return  # the locks are closed, and so is this
-        alarm, pending = Alarm(), Pending()
-        pending.done = alarm.ring
-        step = partial(stay.close, pending)
-        try:
-            stay.loop.post(step)
-            if not getattr(own, "here", False):
-                wait(pending, alarm)
-        except BaseException:
-            stay.loop.post(step)
-            raise
+        _asked(stay.loop, stay.close)

@@ -14,9 +14,20 @@ from .._stay import Turn
 from .._sticky import BaseSticky, BaseUse
 from ..errors import ConnectionError, Lost
 from ._hold import Loss, cancelling, uncancel
+from ._loop import Loop
 
 if TYPE_CHECKING:
     from ._locks import Locks
+
+
+async def _asked(loop: Loop, step: Callable[[Pending, float], object]) -> None:
+    """Waits for what the loop has to say."""
+    pending = Pending()
+    future, pending.done = loop.waker()
+    loop.post(partial(step, pending))
+    await loop.wait(pending, future)
+    if pending.error:
+        raise pending.error
 
 
 class OfTask(Turn):
@@ -50,17 +61,9 @@ class Use(BaseUse):
         if turn.token is None:
             if self._stay.loop.forked:
                 raise Lost("fork", self.key)
-            await self._do(partial(self._stay.token, turn))
+            await _asked(self._stay.loop, partial(self._stay.token, turn))
         assert turn.token is not None
         return turn.token
-
-    async def _do(self, step: Callable[[Pending, float], object]) -> None:
-        pending, loop = Pending(), self._stay.loop
-        future, pending.done = loop.waker()
-        loop.post(partial(step, pending))
-        await loop.wait(pending, future)
-        if pending.error:
-            raise pending.error
 
     async def __aenter__(self) -> Use:
         if self._turn is not None:
@@ -117,7 +120,7 @@ class Use(BaseUse):
             return
         try:
             if at >= stay.beat.proof + stay.half and self._unheard(at):
-                await self._do(stay.prove)
+                await _asked(stay.loop, stay.prove)
         finally:
             why = self._ended(at)
         if turn.stopped:
@@ -153,7 +156,4 @@ class Sticky(BaseSticky):
             stay = self._here(self._locks._loops.here())
         except ConnectionError:
             return  # the locks are closed, and so is this
-        pending = Pending()
-        future, pending.done = stay.loop.waker()
-        stay.loop.post(partial(stay.close, pending))
-        await stay.loop.wait(pending, future)
+        await _asked(stay.loop, stay.close)
