@@ -165,7 +165,8 @@ class Core(Holds):
             return
         elif word == "granted":
             token, *more = rest.split(" ")
-            self._granted(entry, int(token), now, waited=True)
+            if token.isdecimal():
+                self._granted(entry, int(token), now, waited=True)
             if entry.held and "wanted" in more:
                 self._wanted(entry.held, now)
         elif word == "wanted":  # ahead of the reply

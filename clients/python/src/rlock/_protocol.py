@@ -390,8 +390,9 @@ class Protocol:
             if items[1] != self.channel.encode():
                 self._heard(items[1], now)
                 return
-            word, tag, *rest = items[2].decode(errors="replace").split(" ", 2)
-            self._notified(word, tag, rest[0] if rest else "", now)
+            word, _, rest = items[2].decode(errors="replace").partition(" ")  # anybody may say anything there
+            tag, _, rest = rest.partition(" ")
+            self._notified(word, tag, rest, now)
 
     def _asked(self, kind: bytes, channel: bytes) -> bool:
         """Whether that is the next reply."""
