@@ -37,6 +37,8 @@ log = logging.getLogger("rlock")
 
 LATER = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
+READS = 16  # of 64 KB at most; then it is the turn of what is to be written, of times, of other connections
+
 # `here`: this thread is one of the client's own. The garbage collector may run the program's
 # finalisers in it: what they call is done, and not waited for.
 own = threading.local()
@@ -99,10 +101,13 @@ class Session(BaseSession):
             events = selectors.EVENT_READ | (selectors.EVENT_WRITE if core.out else 0)
             self.loop.listen(self.connection._sock, events, self)
 
-    def read(self) -> None:
+    def read(self) -> bool:
+        """Whether there is more, perhaps: of TLS some of it lies where a selector does not see it."""
         core = self.core
         try:
-            while self.connection and not core.drop:
+            for _ in range(READS):
+                if not self.connection or core.drop:
+                    return False
                 data = self.connection._sock.recv(65536)
                 if not data:
                     core.drop = "the server closed the connection"
@@ -111,10 +116,12 @@ class Session(BaseSession):
                 core.receive(data, now())
                 while core.calls:  # what follows from it, before more of it
                     core.calls.popleft()()
+            return True
         except LATER:
             pass
         except OSError as error:
             core.drop = str(error) or type(error).__name__
+        return False
 
     def shut(self, connection: Any) -> None:
         if connection._sock is not None and self.loop.selector:
@@ -171,6 +178,7 @@ class Loop(BaseLoop):
         self._rings: Bell | None = None
         self._rung: Any = None
         self._aside = 0
+        self._unread: set[Session] = set()  # where there is more, perhaps
         _loops.add(self)
 
     # From wherever.
@@ -292,15 +300,19 @@ class Loop(BaseLoop):
             return
         self._asleep = True
         due = min(self.next_time(), self.callbacks.due())
-        if self._steps or not self._wanted():
+        if self._steps or self._unread or not self._wanted():
             due = 0.0
         ready = self.selector.select(min(max(0.0, due - now()) + 0.0005 if due else 0.0, 3600.0))
         self._asleep = False
+        unread, self._unread = self._unread, set()
         for key, _ in ready:
             if key.data:
-                key.data.read()
+                unread.add(key.data)
             else:
                 self._rung.recv(4096)
+        for session in unread:
+            if session.read():
+                self._unread.add(session)
 
     @property
     def gone(self) -> bool:
