@@ -32,6 +32,7 @@ type Sticky struct {
 	until bound
 	proof atomic.Pointer[bound] // when the link was proved on which its loss is notified
 	used  atomic.Int64          // when the last use ended, by Go's clock
+	uses  int                   // that have ended since its grant: of who has the lock in this process
 
 	// All below with the lock of the Locks held.
 	line    []*waiting
@@ -40,8 +41,9 @@ type Sticky struct {
 	since   moment
 	pause   moment // it is not acquired before
 	served  bool   // a use has had it since its grant
-	read    bool   // its token was read
-	unsure  bool   // what its token is nobody knows
+	backoff backoff
+	read    bool // its token was read
+	unsure  bool // what its token is nobody knows
 	closed  bool
 	gone    chan struct{} // closed when the server has answered to its last release
 	proves  bool
@@ -85,6 +87,7 @@ func (s *Sticky) leave(u *Use, at moment) {
 func (s *Sticky) end(u *Use) (err error) {
 	at := thisMoment()
 	s.used.Store(at.mono)
+	s.uses++
 	if !s.isFresh(at) {
 		err = s.had(u, at)
 	}
@@ -187,7 +190,7 @@ func (s *Sticky) leaves(at moment) bool {
 	}
 	h, alone, age := s.turn, len(s.line) == 0, s.since.ago(at)
 	switch {
-	case s.closed || s.unsure:
+	case s.closed || s.unsure || alone && s.backoff.left > 0:
 		return true
 	case h.link == nil || !h.mayBeHinted(): // nobody would say that somebody waits
 		return s.served || alone
@@ -202,8 +205,10 @@ func (s *Sticky) leaves(at moment) bool {
 // goBack releases it. If it is acquired again at once, that goes out in the same write.
 func (s *Sticky) goBack(at moment) {
 	h, gone := s.turn, make(chan struct{})
+	isWanted := !h.hints.said.IsZero()
 	s.until.set(moment{})
-	if h.hints.said.IsZero() && s.since.ago(at) >= most {
+	s.backoff.wentBack(s.uses, isWanted)
+	if !isWanted && s.since.ago(at) >= most {
 		s.pause = at.plus(pause)
 		time.AfterFunc(pause, func() { s.locks.locked(s.look) })
 	}
@@ -235,7 +240,7 @@ func (s *Sticky) acquire() {
 func (s *Sticky) came(h *turn) {
 	at := thisMoment()
 	h.regained = true // by which token it ends nobody need know: its owner has nothing else
-	s.since, s.served, s.read, s.unsure = at, false, false, false
+	s.since, s.uses, s.served, s.read, s.unsure = at, 0, false, false, false
 	s.used.Store(at.mono)
 	s.proof.Store(h.link.proved())
 	h.link.tellProof()

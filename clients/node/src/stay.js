@@ -2,6 +2,7 @@
 //
 // A use takes and leaves the lock by itself, as long as nothing speaks against it. Everything else is decided by look():
 // whatever has happened, it does what follows. It runs none of the program's code, so nothing comes between.
+import { Backoff } from './backoff.js';
 import { ConnectionError, LostError, NotAcquiredError } from './errors.js';
 import { freshOwner } from './owner.js';
 import { Request } from './request.js';
@@ -68,6 +69,8 @@ export class Stay {
   #mostDay = 0;
   #pause = -Infinity; // it is not acquired before
   #served = false; // a use has had it since its grant
+  #uses = 0; // that have ended since
+  #backoff = new Backoff();
   #read = false; // its token was read
   #unsure = false; // what its token is nobody knows
   #closed = false;
@@ -136,6 +139,7 @@ export class Stay {
   /** The use gives it to the next one. @returns {LostError | null | Promise<LostError | null>} why it had not the lock to its end @param {Use} use */
   end(use) {
     const at = (this.used = now());
+    this.#uses += 1;
     const day = Date.now();
     const proved = this.#isProvedBy(at, day);
     if (proved && this.#isAhead(at, day)) {
@@ -202,7 +206,7 @@ export class Stay {
     const { held } = this;
     if (!held || this.#isAway) return false;
     const alone = this.line.size === 0;
-    if (this.#closed || this.#unsure) return true;
+    if (this.#closed || this.#unsure || (alone && this.#backoff.left)) return true;
     if (!held.link?.hints) return this.#served || alone; // nobody would say that somebody waits
     if (held.wasWanted) return alone || (this.#served && now() >= held.granted + LEAST);
     if (this.#isOld) return alone || this.#served;
@@ -213,6 +217,7 @@ export class Stay {
   #goBack() {
     const { held } = this;
     if (!held) return;
+    this.#backoff.wentBack(this.#uses, held.wasWanted);
     if (!held.wasWanted && this.#isOld) {
       this.#pause = now() + PAUSE;
       setTimeout(() => this.look(), PAUSE + 1); // which keeps the process alive
@@ -252,6 +257,7 @@ export class Stay {
     held.outlived = true; // by which token it ends nobody need know: its owner has nothing else
     this.used = now();
     this.#served = this.#read = this.#unsure = false;
+    this.#uses = 0;
     this.until = this.#most = now() + MOST;
     this.untilDay = this.#mostDay = Date.now() + MOST;
     this.look();

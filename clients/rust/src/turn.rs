@@ -45,6 +45,8 @@ pub(crate) struct Turn {
     half: u64,
     /// When the last use ended.
     used: AtomicU64,
+    /// That have ended since the grant.
+    uses: AtomicU64,
     /// It changes only while the session has the turn, or nobody can begin. The session has to know it.
     acquired: Mutex<Option<Arc<Acquired>>>,
 }
@@ -64,6 +66,7 @@ impl Turn {
             proof: AtomicU64::new(0),
             half: ns(lease / 2),
             used: AtomicU64::new(0),
+            uses: AtomicU64::new(0),
             acquired: Mutex::new(None),
         }
     }
@@ -147,11 +150,23 @@ impl Turn {
         Duration::from_nanos(self.used.load(Ordering::SeqCst))
     }
 
+    pub fn uses(&self) -> u64 {
+        self.uses.load(Ordering::SeqCst)
+    }
+
+    /// A use has ended, which has the turn: nobody else counts now.
     pub fn set_used(&self, at: Time) {
         self.used.store(ns(at), Ordering::SeqCst);
+        self.uses.store(self.uses() + 1, Ordering::SeqCst);
     }
 
     // By the session.
+
+    /// With its grant.
+    pub fn begins(&self, at: Time) {
+        self.used.store(ns(at), Ordering::SeqCst);
+        self.uses.store(0, Ordering::SeqCst);
+    }
 
     pub fn set_waits(&self, waits: bool) {
         self.waits.store(waits, Ordering::SeqCst);

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from ._ask import Ask
+from ._backoff import Backoff
 from ._beat import Beat
 from ._clock import Timer, now
 from ._loss import over
@@ -67,6 +68,8 @@ class Stay:
         self.used = 0.0  # when the last use ended
         self._pause = 0.0  # until then it is not acquired
         self._served = False  # a use has had it since its grant
+        self.uses = 0  # that have ended since
+        self._backoff = Backoff()
         self._read = False  # its token was read
         self._unsure = False  # what its token is nobody knows
         self.closed = False
@@ -176,7 +179,7 @@ class Stay:
         if held is None:
             return False
         home, hint, alone = held.request.home, held.hint, not self.line
-        if self.closed or self._unsure:
+        if self.closed or self._unsure or (alone and self._backoff.left):
             return True
         if hint is None or not home.hints or home.backend != "module":  # nobody would say that somebody waits
             return self._served or alone
@@ -187,8 +190,10 @@ class Stay:
         return alone and not self._in_use() and at >= self.used + self.idle
 
     def _go_back(self, held: Held, at: float) -> None:
+        wanted = held.hint is not None and held.hint.said > -math.inf
         self.until, self.request, self.held = 0.0, None, None
-        if not (held.hint and held.hint.said > -math.inf) and at >= held.since + MOST:
+        self._backoff.went_back(self.uses, wanted)
+        if not wanted and at >= held.since + MOST:
             self._pause = at + PAUSE
             self.loop.timers.at(self._pause, self.look)
         pending = Pending()
@@ -223,7 +228,7 @@ class Stay:
         self.held, held.stay = held, self
         held.outlived = True  # by which token it ends nobody need know: that owner has nothing else
         self.beat = held.request.home.beat
-        self.used, self._served, self._read, self._unsure = at, False, False, False
+        self.used, self.uses, self._served, self._read, self._unsure = at, 0, False, False, False
         if not self.away():
             self.until = held.since + MOST
         held.listeners = [lambda reason: self.look(now())]

@@ -112,7 +112,7 @@ class BaseUse(Unique):
         """Why it had not the lock to its end."""
         stay, turn, why = self._stay, self._has(), None
         try:
-            stay.used = at
+            stay.used, stay.uses = at, stay.uses + 1
             if at >= stay.until or at >= stay.beat.proof + stay.half or stay.loop.forked:
                 why = over(turn.request, stay.loop)
             if stay.has.get(None) is turn:

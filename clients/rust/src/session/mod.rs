@@ -13,6 +13,7 @@ mod acks;
 mod actor;
 mod apart;
 mod asks;
+mod backoff;
 mod beat;
 mod cluster;
 mod direct;

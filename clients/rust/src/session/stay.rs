@@ -15,6 +15,7 @@ use crate::turn::{Acquired, Turn};
 
 use super::Answer;
 use super::actor::Actor;
+use super::backoff::Backoff;
 use super::entry::{Asked, Entry, Phase, To};
 use super::tokens::Tokens;
 
@@ -45,6 +46,7 @@ pub(super) struct Stay {
     pause: Time,
     /// A use has had it since its grant.
     served: bool,
+    backoff: Backoff,
     pub tokens: Tokens,
     pub closed: bool,
     /// Who waits for the release.
@@ -67,6 +69,7 @@ impl Stay {
             since: Time::ZERO,
             pause: Time::ZERO,
             served: false,
+            backoff: Backoff::default(),
             tokens: Tokens::default(),
             closed: false,
             closing: None,
@@ -90,7 +93,7 @@ impl Stay {
     /// Whether it goes back when no use is under way. `is_told`: the server says whether somebody else wants it.
     fn leaves(&self, is_told: bool, now: Time) -> bool {
         let alone = self.line.is_empty();
-        if self.closed || self.tokens.is_unsure {
+        if self.closed || self.tokens.is_unsure || (alone && self.backoff.is_on()) {
             return true;
         }
         if !is_told {
@@ -190,8 +193,9 @@ impl Actor {
             && let Some(first) = stay.line.pop_front()
         {
             stay.served = true;
-            stay.turn.set_waits(!stay.line.is_empty());
-            stay.turn.hand_to(first.number);
+            let turn = Arc::clone(&stay.turn);
+            self.mark(id, now); // it may end at once
+            turn.hand_to(first.number);
             self.answer(first.to, Ok(acquired));
         }
     }
@@ -219,7 +223,9 @@ impl Actor {
         };
         stay.turn.empty();
         stay.id = None;
-        if !stay.is_wanted() && now >= stay.since + MOST {
+        let is_wanted = stay.is_wanted();
+        stay.backoff.went_back(stay.turn.uses(), is_wanted);
+        if !is_wanted && now >= stay.since + MOST {
             stay.pause = now + PAUSE;
         }
         let tokens = stay.tokens.give_up();
@@ -277,7 +283,7 @@ impl Actor {
         let acquired = Arc::new(acquired);
         (stay.since, stay.served) = (now, false);
         stay.tokens = Tokens::of(token);
-        stay.turn.set_used(now);
+        stay.turn.begins(now);
         stay.turn.set_proof(proof.unwrap_or(Time::ZERO));
         stay.turn.set_acquired(&acquired, now + MOST);
         stay.acquired = Some(acquired);

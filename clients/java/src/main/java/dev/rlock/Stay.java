@@ -31,14 +31,14 @@ final class Stay {
     private final long idle;
     private final long wait;
     final ArrayDeque<Waiting> line = new ArrayDeque<>();
-    /** An acquisition that is under way. */
+    /** An acquisition that is under way, and what came of one. */
     private Asking asking;
-    /** What came of one. */
     private Turn.Lease lease;
     /** Until then it is not acquired. */
     private long pause = System.nanoTime();
     /** A use has had it since its grant. */
     private boolean served;
+    private final Backoff backoff = new Backoff();
     private StayTokens tokens;
     private boolean closed;
     private final ConnectionException closedError;
@@ -224,7 +224,7 @@ final class Stay {
     /** Whether it goes back when no use is under way. */
     private boolean leaves() {
         boolean alone = line.isEmpty();
-        if (closed || tokens.areUnsure()) {
+        if (closed || tokens.areUnsure() || alone && backoff.isOn()) {
             return true;
         } else if (!isTold()) {
             return alone || served;
@@ -238,6 +238,7 @@ final class Stay {
 
     private void goBack() {
         on.lease = null;
+        backoff.wentBack(lease.uses, isWanted());
         if (!isWanted() && isOlder(MOST)) {
             pause = Millis.after(System.nanoTime(), PAUSE);
         }
@@ -346,9 +347,8 @@ final class Stay {
     }
 
     private ConnectionException noAnswer() {
-        Session session = asking == null ? null : asking.session;
-        return session != null && !session.listens()
-                ? session.dialler.error()
+        return asking != null && asking.session != null && !asking.session.listens()
+                ? asking.session.dialler.error()
                 : new ConnectionException("the server has not answered within " + timeout + " ms", null);
     }
 

@@ -18,6 +18,8 @@ final class Turn extends WeakReference<Use> {
         /** For so long, in ns and in ms, a proof of the connection is good. */
         private final long nanos;
         private final long millis;
+        /** Uses of it that have ended: it is of who has the turn. */
+        int uses;
 
         /** @param most for which it can be used without a word to anybody, in ms */
         Lease(Holding holding, long most) {

@@ -133,6 +133,7 @@ public final class Use implements AutoCloseable {
         boolean sure = stay.on.lease == lease && !lease.isPast(nanos, millis) && lease.isProved(nanos, millis);
         String why = sure ? null : lossReason();
         stay.on.used = nanos;
+        lease.uses++;
         lost = why;
         over = true;
         if (!stay.on.giveBack(turn)) {
