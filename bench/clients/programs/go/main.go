@@ -193,13 +193,13 @@ func (p *program) do(order string, number, second int) int64 {
 		return 0
 	case "shares":
 		turn := p.shared(number == 1)
-		return middle(second, func() int64 {
+		return middle(second, 2*time.Millisecond, func() int64 {
 			begin := time.Now()
 			turn()
 			return time.Since(begin).Nanoseconds()
 		})
 	case "takes":
-		return middle(number, func() int64 {
+		return middle(number, 10*time.Millisecond, func() int64 {
 			begin := time.Now()
 			hold, err := p.locks.Lock(p.ctx, shared)
 			took := time.Since(begin).Nanoseconds()
@@ -224,11 +224,11 @@ func (p *program) shared(sticky bool) func() {
 }
 
 // The median, with a pause behind each.
-func middle(count int, act func() int64) int64 {
+func middle(count int, pause time.Duration, act func() int64) int64 {
 	took := make([]int64, count)
 	for n := range took {
 		took[n] = act()
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(pause)
 	}
 	slices.Sort(took)
 	return took[count/2]

@@ -85,15 +85,15 @@ function shared(sticky) {
   return () => lock.use(() => {});
 }
 
-// The median in ns, with a pause behind each.
-async function middle(count, act, then = () => {}) {
+// The median in ns, with a pause of so many ms behind each.
+async function middle(count, pause, act, then = () => {}) {
   const took = [];
   for (let n = 0; n < count; n++) {
     const begin = performance.now();
     await act();
     took.push(performance.now() - begin);
     await then();
-    await sleep(2);
+    await sleep(pause);
   }
   took.sort((a, b) => a - b);
   return Math.round(took[count >> 1] * 1e6);
@@ -133,11 +133,12 @@ const orders = {
     })();
     return 0;
   },
-  shares: (sticky, count) => middle(count, shared(sticky)),
+  shares: (sticky, count) => middle(count, 2, shared(sticky)),
   takes(count) {
     let hold;
     return middle(
       count,
+      10,
       async () => {
         hold = await locks.acquire(SHARED, { wait: Infinity });
       },

@@ -147,7 +147,7 @@ class Program:
             hold = await self.side.locks.acquire("bench:shared", wait=math.inf)
             took.append(clock() - begin)
             await hold.release()
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(0.010)
         return median(took)
 
     async def crowd(self, size):

@@ -92,14 +92,14 @@ public final class Main {
             }
             case "shares": {
                 Act turn = ((Ours) side).shared(number == 1);
-                return median(second, () -> {
+                return median(second, 2, () -> {
                     long begin = System.nanoTime();
                     turn.run();
                     return System.nanoTime() - begin;
                 });
             }
             case "takes":
-                return median(number, ((Ours) side)::take);
+                return median(number, 10, ((Ours) side)::take);
             case "crowd":
                 return ((Ours) side).crowd(number);
             default:
@@ -142,12 +142,12 @@ public final class Main {
         long run() throws Exception;
     }
 
-    /** With a pause behind each. */
-    private static long median(int count, Took act) throws Exception {
+    /** With a pause of so many ms behind each. */
+    private static long median(int count, int pause, Took act) throws Exception {
         long[] took = new long[count];
         for (int n = 0; n < count; n++) {
             took[n] = act.run();
-            Thread.sleep(2);
+            Thread.sleep(pause);
         }
         Arrays.sort(took);
         return took[count / 2];
