@@ -287,7 +287,7 @@ func (s *Sticky) wind(at moment) {
 	if s.isAway() || s.winds {
 		return
 	}
-	in := max(s.terms.idle, 100*time.Millisecond)
+	in := max(s.terms.idle, 10*time.Millisecond)
 	if !s.isUsed() && len(s.line) == 0 {
 		in = min(s.terms.idle-time.Duration(at.mono-s.used.Load()), most-s.since.ago(at))
 	}

@@ -356,7 +356,7 @@ export class Stay {
   #wind() {
     if (this.#isAway || this.#alarm) return;
     const busy = this.user || this.line.size;
-    const at = busy ? now() + Math.max(this.idle, 100) : Math.min(this.used + this.idle, this.#most);
+    const at = busy ? now() + Math.max(this.idle, 10) : Math.min(this.used + this.idle, this.#most);
     this.#alarm = new Alarm(at, () => {
       this.#alarm = undefined;
       this.look();

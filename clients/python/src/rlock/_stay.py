@@ -326,7 +326,7 @@ class Stay:
         if held is None or self.away() or self._timer:
             return
         if self._in_use() or self.line:
-            due = at + max(self.idle, 0.1)
+            due = at + max(self.idle, 0.01)
         else:
             due = min(self.used + self.idle, held.since + MOST)
         self._timer = self.loop.timers.at(max(due, at), self._due)

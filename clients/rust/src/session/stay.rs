@@ -124,7 +124,7 @@ impl Stay {
         if !self.is_away() {
             let is_used = self.turn.is_used() || !self.line.is_empty();
             also(match is_used {
-                true => now + self.turn.idle.max(Duration::from_millis(100)),
+                true => now + self.turn.idle.max(Duration::from_millis(10)),
                 // It was looked just now.
                 false => (self.turn.used() + self.turn.idle)
                     .min(self.since + MOST)

@@ -364,7 +364,7 @@ final class Stay {
         if (!isAway()) {
             boolean used = on.isUsed() || !line.isEmpty() || !ends.isEmpty();
             long soon = used
-                    ? Math.max(idle, 100) * Millis.NANOS
+                    ? Math.max(idle, 10) * Millis.NANOS
                     : Math.min(Millis.after(on.used, idle), Millis.after(lease.holding.since, MOST)) - now;
             in = Math.min(in, soon);
         } else if (on.isUsed()) {
