@@ -137,7 +137,7 @@ class BackendTest {
             assertFalse(hold.isLost());
             server.say("RLOCK.FORCE b");
             assertEquals("forced", WithServer.reason(hold));
-            assertTrue(server.isFree("a"));
+            Server.await("the other key is released", () -> server.isFree("a"));
         } finally {
             System.clearProperty("dev.rlock.askAgain");
         }
