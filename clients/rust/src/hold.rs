@@ -338,10 +338,9 @@ impl Hold {
     pub(crate) fn lost_under(&self) -> impl Future<Output = Reason> + Send + 'static + use<> {
         let (lost, state) = (self.lost(), Arc::clone(&self.shared.state));
         async move {
-            match lost.await {
-                _ if state.is_away() => std::future::pending().await,
-                reason => reason,
-            }
+            let reason = lost.await;
+            State::back(&state).await;
+            reason
         }
     }
 

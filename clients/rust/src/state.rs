@@ -84,6 +84,17 @@ impl State {
     /// It is a hold again, and the program has it.
     pub fn come_back(&self) {
         self.turns.fetch_add(1, Ordering::AcqRel);
+        self.notify();
+    }
+
+    /// It does not give way, or has come back; never if it did in vain.
+    pub fn back(this: &Arc<Self>) -> impl Future<Output = ()> + Send + 'static + use<> {
+        let mut changed = this.changed.subscribe();
+        let state = Arc::clone(this);
+        apart(async move {
+            // The sender is in `state`.
+            while state.is_away() && changed.changed().await.is_ok() {}
+        })
     }
 
     /// Whether it gives way, or did in vain.

@@ -352,6 +352,30 @@ async fn in_a_scope() {
     );
 }
 
+/// It was granted again, and lost, before the body could go on.
+#[tokio::test]
+async fn lost_before_its_body_knows_that_it_is_a_hold_again() {
+    let world = World::start().await;
+    let ask = world.locks.acquire("jobs").wait(s(20));
+    let running = tokio::spawn(ask.run(|mut hold| async move {
+        assert!(hold.wanted().await);
+        hold.give_way().least(ms(0)).await?; // which may know it already
+        std::future::pending::<Result<(), Error>>().await
+    }));
+    until(|| !world.server.is_free("jobs")).await;
+    let between = of(world.waits().await).await;
+    let before = [between.owner().to_string()];
+    tokio::time::sleep(ms(200)).await; // it has the reply to its request
+    drop(between);
+    // This keeps the only thread of the runtime: the session, which has its own, knows both before the body goes on.
+    while world.server.ask::<Vec<String>>("HKEYS jobs")[..] == before {}
+    std::thread::sleep(ms(200));
+    world.server.ask::<i64>("DEL jobs");
+    std::thread::sleep(ms(200));
+    let end = soon(running).await.unwrap().and_then(|end| end);
+    assert_eq!(end, Err(Error::Lost(Reason::Deleted)));
+}
+
 #[test]
 fn without_async() {
     let server = Server::start();
