@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::task;
+
 use crate::acquire::fresh_id;
 use crate::clock::{self, Time};
 use crate::process;
@@ -199,14 +201,14 @@ impl Turn {
 }
 
 thread_local! {
-    /// The sticky locks in whose uses this thread is now.
-    static WITHIN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    /// The sticky locks in whose uses this thread is now, and of which task: within the body of one a runtime may run others.
+    static WITHIN: RefCell<Vec<(u64, Option<task::Id>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Whether this is within a use of that lock.
 pub(crate) fn is_within(id: u64) -> bool {
     // In the destructor of another thread-local there may be none any more.
-    let within = WITHIN.try_with(|within| within.borrow().contains(&id));
+    let within = WITHIN.try_with(|within| within.borrow().contains(&(id, task::try_id())));
     within.unwrap_or(false)
 }
 
@@ -218,7 +220,7 @@ pub(crate) fn within<T>(id: u64, run: impl FnOnce() -> T) -> T {
             _ = WITHIN.try_with(|within| within.borrow_mut().pop());
         }
     }
-    let entered = WITHIN.try_with(|within| within.borrow_mut().push(id));
+    let entered = WITHIN.try_with(|within| within.borrow_mut().push((id, task::try_id())));
     let _leave = entered.is_ok().then_some(Leave);
     run()
 }
