@@ -236,7 +236,7 @@ impl Actor {
                 if let Some(pending) = self.pending.get_mut(&id)
                     && is_anew
                 {
-                    pending.to = to;
+                    pending.to.extend(to);
                     return None;
                 }
             }

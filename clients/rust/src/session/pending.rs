@@ -26,8 +26,8 @@ pub(super) struct PendingCommand {
     pub open: u8,
     /// By one of those that have come.
     pub refused: bool,
-    /// Who waits for the release: the server had lost the functions.
-    pub to: Option<Answer<()>>,
+    /// Who waits for the release: the server had lost the functions, or a sticky lock is closed.
+    pub to: Vec<Answer<()>>,
 }
 
 impl PendingCommand {
@@ -97,7 +97,7 @@ impl Actor {
             sent: false,
             open: 0,
             refused: false,
-            to: None,
+            to: Vec::new(),
         });
         if node == NOWHERE {
             self.read_slots();
@@ -115,8 +115,11 @@ impl Actor {
             pending.refused = true;
             if error.is_elsewhere() {
                 pending.node = NOWHERE;
-            } else if let Some(to) = pending.to.take() {
-                self.after.push(Box::new(move || drop(to.send(Err(error)))));
+            } else {
+                for to in pending.to.drain(..) {
+                    let error = error.clone();
+                    self.after.push(Box::new(move || drop(to.send(Err(error)))));
+                }
             }
         }
         if pending.open > 0 {
@@ -129,7 +132,7 @@ impl Actor {
             }
         } else {
             let pending = self.pending.remove(&id);
-            if let Some(to) = pending.and_then(|pending| pending.to) {
+            for to in pending.into_iter().flat_map(|pending| pending.to) {
                 self.answer(to, Ok(()));
             }
             self.ask_held_back();
@@ -155,7 +158,7 @@ impl Actor {
         for (id, request, to) in again {
             self.add_pending(id, request, number, false);
             if let Some(pending) = self.pending.get_mut(&id) {
-                pending.to = to;
+                pending.to.extend(to);
             }
         }
         if let Some(node) = self.nodes.get_mut(number) {
@@ -167,7 +170,9 @@ impl Actor {
     pub fn nobody_waits_at(&mut self, number: usize) {
         let its = self.pending.values_mut();
         let its = its.filter(|pending| pending.node == number);
-        let waiting: Vec<_> = its.filter_map(|pending| pending.to.take()).collect();
+        let waiting: Vec<_> = its
+            .flat_map(|pending| std::mem::take(&mut pending.to))
+            .collect();
         for to in waiting {
             self.answer(to, Ok(()));
         }

@@ -49,8 +49,8 @@ pub(super) struct Stay {
     backoff: Backoff,
     pub tokens: Tokens,
     pub closed: bool,
-    /// Who waits for the release.
-    pub closing: Option<Answer<()>>,
+    /// Its last release.
+    pub released: Option<u64>,
     /// The connection that is being proved.
     pub proves: Option<u64>,
     /// Uses that end, but ask first whether they had it.
@@ -72,7 +72,7 @@ impl Stay {
             backoff: Backoff::default(),
             tokens: Tokens::default(),
             closed: false,
-            closing: None,
+            released: None,
             proves: None,
             ends: Vec::new(),
             wakes: None,
@@ -229,7 +229,8 @@ impl Actor {
             stay.pause = now + PAUSE;
         }
         let tokens = stay.tokens.give_up();
-        let (acquired, closing) = (stay.acquired.take(), stay.closing.take());
+        let acquired = stay.acquired.take();
+        stay.released = acquired.as_ref().map(|acquired| acquired.id);
         for to in tokens {
             self.answer(to, Err(Error::Lost(Reason::Released)));
         }
@@ -240,9 +241,6 @@ impl Actor {
         acquired.state.leave();
         self.notify(Arc::clone(&acquired.state));
         self.end_at_server(acquired.id, entry.request, entry.node, false);
-        if let Some(pending) = self.pending.get_mut(&acquired.id) {
-            pending.to = closing;
-        }
     }
 
     fn acquire_to_stay(&mut self, id: u64, now: Time) {

@@ -197,13 +197,15 @@ impl Actor {
     fn close_stay(&mut self, turn: &Arc<Turn>, to: Answer<()>) {
         let stay = self.stay_of(turn);
         stay.closed = true;
-        stay.closing = Some(to);
         self.leave_all(turn.id, &is_closed(turn));
         self.look_at_stay(turn.id);
-        // It goes back at the end of the use that is under way, or is not here.
-        let stay = self.stays.get_mut(&turn.id);
-        if let Some(to) = stay.and_then(|stay| stay.closing.take()) {
-            self.answer(to, Ok(()));
+        let stay = self.stays.get(&turn.id);
+        let released = stay.and_then(|stay| stay.released);
+        let released = released.and_then(|id| self.pending.get_mut(&id));
+        match released {
+            Some(pending) if !turn.is_used() => pending.to.push(to),
+            // It goes back at the end of the use that is under way, or is not here.
+            _ => self.answer(to, Ok(())),
         }
     }
 

@@ -117,9 +117,8 @@ final class Stay {
         synchronized (router.lock()) {
             closed = true;
             leaveAll(closedError);
-            goesBack = CompletableFuture.completedFuture(null);
             look();
-            return goesBack;
+            return on.isUsed() ? CompletableFuture.completedFuture(null) : goesBack;
         }
     }
 
