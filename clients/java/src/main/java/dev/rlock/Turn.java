@@ -6,6 +6,9 @@ import java.util.concurrent.atomic.AtomicReference;
 /** Of one use of a sticky lock. Who has it has the lock, in this process. A use that nobody refers to any more is over. */
 final class Turn extends WeakReference<Use> {
     final Thread thread = Thread.currentThread();
+    /** Why it had not the lock to its end. */
+    volatile String lost;
+    volatile boolean over;
 
     Turn(Use use) {
         super(use);
@@ -80,7 +83,7 @@ final class Turn extends WeakReference<Use> {
 
         /** Whether this very thread has begun the use that is under way. */
         boolean isMine() {
-            return has.get() instanceof Turn turn && turn.thread == Thread.currentThread();
+            return has.get() instanceof Turn turn && turn.thread == Thread.currentThread() && turn.get() != null;
         }
 
         boolean isUsed() {

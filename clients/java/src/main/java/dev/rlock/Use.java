@@ -16,9 +16,6 @@ public final class Use implements AutoCloseable {
     Turn.Lease lease;
     /** 0: the program has not read it. */
     private volatile long token;
-    /** Why it had not the lock to its end. */
-    private volatile String lost;
-    private volatile boolean over;
 
     Use(Stay stay) {
         this.stay = stay;
@@ -76,8 +73,8 @@ public final class Use implements AutoCloseable {
     }
 
     private String lossReason() {
-        if (over) {
-            return lost;
+        if (turn.over) {
+            return turn.lost;
         }
         Holding holding = lease.holding;
         if (!holding.isOver()) {
@@ -97,8 +94,9 @@ public final class Use implements AutoCloseable {
         Room.take();
         var told = new CompletableFuture<LostException>();
         var ends = Calls.call(lease.holding::lostLater);
+        var mine = turn; // of a use that nobody else refers to nothing else does
         ends.thenAccept(loss -> {
-            if (!over || lost != null) {
+            if (!mine.over || mine.lost != null) {
                 told.complete(loss);
             }
         });
@@ -134,8 +132,8 @@ public final class Use implements AutoCloseable {
         String why = sure ? null : lossReason();
         stay.on.used = nanos;
         lease.uses++;
-        lost = why;
-        over = true;
+        turn.lost = why;
+        turn.over = true;
         if (!stay.on.giveBack(turn)) {
             return; // it was over
         }

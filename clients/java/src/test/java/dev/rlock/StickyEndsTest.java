@@ -134,7 +134,11 @@ class StickyEndsTest extends WithServer {
     @Test
     void byNobodyWhoRefersToIt() throws Exception {
         Sticky sticky = locks.sticky(key);
-        StickyTest.inThread(() -> assertTrue(sticky.use().token() > 0)).get(20, TimeUnit.SECONDS);
+        StickyTest.inThread(() -> {
+            Use use = sticky.use();
+            assertTrue(use.token() > 0);
+            assertFalse(use.lost().toCompletableFuture().isDone());
+        }).get(20, TimeUnit.SECONDS);
         var waits = StickyTest.inThread(() -> sticky.use().close());
         Server.await("the forgotten use is found", () -> {
             System.gc();
