@@ -22,6 +22,8 @@ pub(crate) struct Acquired {
     pub state: Arc<State>,
 }
 
+/// A lease that is shorter counts as this, as for the heartbeat.
+const SHORT: Duration = Duration::from_millis(100);
 const NOBODY: u64 = 0;
 /// While it decides.
 const SESSION: u64 = u64::MAX;
@@ -66,7 +68,7 @@ impl Turn {
             waits: AtomicBool::new(false),
             until: AtomicU64::new(0),
             proof: AtomicU64::new(0),
-            half: ns(lease / 2),
+            half: ns(lease.max(SHORT) / 2),
             used: AtomicU64::new(0),
             uses: AtomicU64::new(0),
             acquired: Mutex::new(None),
