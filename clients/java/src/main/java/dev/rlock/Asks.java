@@ -6,6 +6,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.atomic.AtomicReference;
 
 /** The requests of some {@link Locks}, from the program's call to the hold that it gets, whatever ends the call. */
 final class Asks {
@@ -107,16 +108,21 @@ final class Asks {
     }
 
     private <T> void answer(Asked<T> one, CompletableFuture<T> future) {
+        var ours = new AtomicReference<T>();
         one.end().whenCompleteAsync((holding, error) -> {
             asked.remove(one.asking());
             if (error != null) {
                 future.completeExceptionally(Thrown.cause(error));
-            } else if (!future.complete(one.of(holding))) {
+                return;
+            }
+            ours.set(one.of(holding));
+            if (!future.complete(ours.get())) {
                 one.giveUp();
             }
         }, CallbackExecutor.POOL);
         future.whenComplete((value, error) -> {
-            if (!one.end().isDone()) {
+            // The grant may be on its way to it: it is given up before the program goes on.
+            if ((error != null || value != ours.get()) && !one.end().isCompletedExceptionally()) {
                 one.giveUp();
             }
         });

@@ -50,6 +50,7 @@ class GiveWayInVainTest extends WithWay {
                     server.awaitWaiters(key, 0); // the other one has waited in vain
                     other.close();
                 });
+                server.awaitWaiters(key, 2);
                 hold.giveWay(SHORT, NONE);
             }
         });

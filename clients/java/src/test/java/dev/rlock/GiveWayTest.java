@@ -370,4 +370,22 @@ class GiveWayTest extends WithWay {
         assertTrue(end(gave));
         hold.release();
     }
+
+    /** The grant is on its way to the future then: the hold is over before the program goes on. */
+    @Test
+    void aFutureThatIsCancelledAsItIsGranted() throws Exception {
+        for (int n = 0; n < 40; n++) {
+            Hold hold = locks.acquire(key, LONG);
+            long token = hold.token();
+            var waits = wantedBy(hold, Request.of(key));
+            var gives = hold.giveWayAsync(null, NONE);
+            of(waits).releaseAsync();
+            while (hold.token() == token && !gives.isDone()) {
+                Thread.onSpinWait();
+            }
+            assertTrue(gives.cancel(false) == hold.isLost());
+            hold.close();
+        }
+        server.awaitFree(key);
+    }
 }
