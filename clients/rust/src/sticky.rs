@@ -141,7 +141,7 @@ impl Sticky {
     ///
     /// # Errors
     /// [`Error::NotAcquired`] if its time was over before it could begin. [`Error::UseWithin`] at once within a use of the
-    /// same lock. [`Error::Lost`] if the lock was lost before `body` had ended. [`Error::Refused`] and
+    /// same lock. [`Error::Lost`] if the client learnt before `body` had ended that the lock is lost. [`Error::Refused`] and
     /// [`Error::Connection`], as of an [`Acquire`](crate::Acquire).
     pub async fn run<T, F: Future<Output = T>>(
         &self,

@@ -130,8 +130,10 @@ public final class Use implements AutoCloseable {
     private void end(long nanos, long millis) {
         boolean sure = stay.on.lease == lease && !lease.isPast(nanos, millis) && lease.isProved(nanos, millis);
         String why = sure ? null : lossReason();
-        stay.on.used = nanos;
-        lease.uses++;
+        if (stay.on.isOf(turn)) {
+            stay.on.used = nanos;
+            lease.uses++;
+        }
         turn.lost = why;
         turn.over = true;
         if (!stay.on.giveBack(turn)) {
