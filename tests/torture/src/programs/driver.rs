@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Error, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use rlock_torture::clock::now_us;
 use rlock_torture::saw::{Ask, Life, Record, Told};
 use serde_json::{json, Value};
 
+use crate::asked::Asked;
 use crate::backend::Backend;
 use crate::book::{locked, Book};
 use crate::build::Kind;
@@ -23,9 +24,8 @@ use crate::process::{send_signal, spawn};
 use crate::proxy::Proxy;
 use crate::server::NO_FUNCTIONS;
 use crate::sticky;
+use crate::way;
 
-/// An answer that has not come by then never comes.
-const ANSWER: Duration = Duration::from_secs(60);
 /// For a driver to end when its input has.
 const END: Duration = Duration::from_secs(20);
 
@@ -59,49 +59,11 @@ struct Now {
     input: Option<ChildStdin>,
     /// Its locks are open.
     ready: bool,
-    /// It has sticky locks.
-    sticky: bool,
+    /// What its client has, of the needs of scenarios.
+    needs: HashSet<String>,
     answers: Answers,
     /// It said what is no answer and no event.
     wrong: Option<String>,
-}
-
-/// A request that has no answer yet.
-pub struct Asked {
-    pub id: u64,
-    ask: Ask,
-    answer: Receiver<(u64, Value)>,
-    book: Arc<Book>,
-}
-
-impl Asked {
-    /// Its answer, if it comes within this time.
-    pub fn wait(&mut self, time: Duration) -> Option<Ask> {
-        match self.answer.recv_timeout(time) {
-            Ok((at, out)) => {
-                self.ask.reply = Some(at);
-                self.ask.out = out;
-            }
-            Err(RecvTimeoutError::Timeout) => return None,
-            // Whoever would answer is dead.
-            Err(RecvTimeoutError::Disconnected) => (),
-        }
-        Some(self.written())
-    }
-
-    /// Of the process that was asked.
-    pub fn life(&self) -> u32 {
-        self.ask.life
-    }
-
-    pub fn finish(mut self) -> Ask {
-        self.wait(ANSWER).unwrap_or_else(|| self.written())
-    }
-
-    fn written(&self) -> Ask {
-        self.book.write(&Record::Ask(self.ask.clone()));
-        self.ask.clone()
-    }
 }
 
 impl Driver {
@@ -130,7 +92,7 @@ impl Driver {
                 child: None,
                 input: None,
                 ready: false,
-                sticky: false,
+                needs: HashSet::new(),
                 answers: Answers::new(),
                 wrong: None,
             }),
@@ -166,30 +128,32 @@ impl Driver {
         if self.backend == Backend::Script {
             (to["user"], to["password"]) = (NO_FUNCTIONS.into(), NO_FUNCTIONS.into());
         }
-        if let Some(ms) = self.patience.filter(|_| self.can("patience")) {
+        let needs = self.needs();
+        if let Some(ms) = self.patience.filter(|_| needs.contains("patience")) {
             to["patience"] = ms.into();
         }
         self.ask("open", "", to).finish();
-        let sticky = self.can("sticky");
-        for key in locks::STICKY.iter().filter(|_| sticky) {
+        for key in locks::STICKY.iter().filter(|_| needs.contains("sticky")) {
             let mut words = sticky::words(key, self.patience);
             words["sticky"] = (*key).into();
             self.ask("sticky", "", words).finish();
         }
         let mut now = locked(&self.now);
-        (now.ready, now.sticky) = (true, sticky);
+        (now.ready, now.needs) = (true, needs);
         Ok(())
     }
 
-    pub fn has_sticky(&self) -> bool {
-        self.ready().sticky
+    /// Whether its client has what a scenario may need.
+    pub fn can(&self, need: &str) -> bool {
+        self.ready().needs.contains(need)
     }
 
-    /// Whether its client has what a scenario may need.
-    fn can(&self, need: &str) -> bool {
+    fn needs(&self) -> HashSet<String> {
         let said = self.ask("hello", "", json!({})).finish();
-        let needs = said.out["ok"]["needs"].as_array();
-        needs.is_some_and(|all| all.iter().any(|one| one == need))
+        let needs = said.out["ok"]["needs"].as_array().into_iter().flatten();
+        needs
+            .filter_map(|one| one.as_str().map(str::to_owned))
+            .collect()
     }
 
     /// As reports say it.
@@ -259,7 +223,7 @@ impl Driver {
         if sticky::is_use(hold) {
             (line["use"], line["sticky"]) = (hold.into(), words["key"].clone());
         } else if !hold.is_empty() {
-            line["hold"] = hold.into();
+            line["hold"] = way::of_driver(hold).into();
         }
         let (send, answer) = channel();
         let mut ask = Ask {

@@ -1,6 +1,7 @@
 //! Tortures rlock's clients: programs in their languages contend for the same locks over faulty
 //! wires, and another program judges what their clients said. See docs/testing.md.
 
+mod asked;
 mod backend;
 mod book;
 mod build;
@@ -24,6 +25,7 @@ mod resp;
 mod rest;
 mod server;
 mod sticky;
+mod way;
 
 use std::fs;
 use std::io::{self, Error};

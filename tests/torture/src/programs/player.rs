@@ -10,9 +10,11 @@ use fastrand::Rng;
 use rlock_torture::saw::Ask;
 use serde_json::{json, Value};
 
-use crate::driver::{Asked, Driver};
+use crate::asked::Asked;
+use crate::driver::Driver;
 use crate::locks;
 use crate::sticky;
+use crate::way;
 
 /// A lease that is longer than it may take until a client knows of a loss, ms.
 const LONG: u64 = 5_000;
@@ -34,7 +36,7 @@ impl Player {
         while !self.stop.load(SeqCst) {
             count += 1;
             let hold = format!("{}.{}.{count}", self.driver.number, self.number);
-            if !self.quiet && self.rng.u32(0..3) == 0 && self.driver.has_sticky() {
+            if !self.quiet && self.rng.u32(0..3) == 0 && self.driver.can("sticky") {
                 self.uses(&sticky::name(&hold));
                 continue;
             }
@@ -137,6 +139,17 @@ impl Player {
     }
 
     fn hold(&mut self, hold: &str, words: &Value) {
+        let again;
+        let hold = match self.rng.u32(0..4) {
+            0 if !self.quiet && way::can(words) && self.driver.can("give_way") => {
+                match self.gives_way(hold, words) {
+                    Some(name) => again = name,
+                    None => return,
+                }
+                &again
+            }
+            _ => hold,
+        };
         let plain = words["watchdog"] == false;
         let long = words["lease"].as_u64() > Some(LONG);
         match self.rng.u32(0..40) {
@@ -169,6 +182,27 @@ impl Player {
             // A second release does nothing.
             self.says("release", hold, json!({}));
         }
+    }
+
+    /// If somebody waits for it, or soon does. Its name then; none: it is over.
+    fn gives_way(&mut self, hold: &str, words: &Value) -> Option<String> {
+        let mut name = hold.to_owned();
+        for _ in 0..self.rng.u32(1..4) {
+            let within = self.rng.u64(0..200);
+            self.says("wanted", &name, json!({"within": within}));
+            let next = way::next(&name);
+            let mut words = words.clone();
+            (words["wait"], words["least"]) = (self.rng.u64(100..2500).into(), 0.into());
+            words["next"] = next.as_str().into();
+            self.driver.has(&name, false);
+            let said = self.asks("give_way", &name, words)?;
+            let gave = said.out["ok"]["gave"].as_bool()?;
+            if gave {
+                name = next;
+            }
+            self.driver.has(&name, true);
+        }
+        Some(name)
     }
 
     /// Looks again and again whether it has it still, at most for so many ms.

@@ -53,6 +53,8 @@ pub struct Hold {
     pub has: Vec<(u64, u64)>,
     /// When its last release was asked for.
     pub released: u64,
+    /// To give way.
+    pub gave_way: bool,
     /// Its lease is over at the earliest, and at the latest, at these moments, by the client's word.
     pub lease_from: u64,
     pub lease_to: u64,
@@ -100,6 +102,7 @@ impl Hold {
             },
             has: Vec::new(),
             released: NEVER,
+            gave_way: false,
             lease_from: ask.call + lease,
             lease_to: start + lease,
             events: Vec::new(),
@@ -132,6 +135,7 @@ impl Hold {
                     count -= 1;
                     if count == 0 || !ok {
                         self.released = ask.call;
+                        self.gave_way = ask.words["next"].is_string();
                     }
                 }
                 _ => (),

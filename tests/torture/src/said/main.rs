@@ -14,6 +14,7 @@ mod silent;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod way;
 
 use std::env;
 use std::path::Path;

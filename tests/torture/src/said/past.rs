@@ -6,6 +6,7 @@ use rlock_torture::saw::{Ask, Fault, Left, Life, Record, Round, Stall, Told, Wir
 
 use crate::hold::{Hold, Mode, NEVER};
 use crate::silent;
+use crate::way;
 
 /// By then a connection that the server has closed is closed for its client too, us.
 const CLOSED: u64 = 10_000_000;
@@ -35,12 +36,12 @@ pub struct Claim {
 impl Past {
     pub fn new(records: Vec<Record>) -> Self {
         let mut past = Self::default();
-        let mut told: HashMap<String, Vec<Told>> = HashMap::new();
+        let mut told: Vec<Told> = Vec::new();
         for record in records {
             match record {
                 Record::Round(round) => past.round = round,
-                Record::Ask(ask) => past.asks.push(ask),
-                Record::Told(one) => told.entry(one.hold.clone()).or_default().push(one),
+                Record::Ask(ask) => past.asks.extend(way::parts(ask)),
+                Record::Told(one) => told.push(one),
                 Record::Wire(wire) => past.wires.push(wire),
                 Record::Fault(fault) => past.faults.push(fault),
                 Record::Life(life) => past.lives.push(life),
@@ -62,10 +63,10 @@ impl Past {
             if let Some(asks) = of_hold.get(&(ask.hold.as_str(), ask.life)) {
                 hold.follow(asks);
             }
-            hold.events = told.remove(&hold.name).unwrap_or_default();
             past.holds.push(hold);
         }
         past.holds.sort_by_key(|hold| hold.start);
+        way::tell(&mut past.holds, told);
         past
     }
 

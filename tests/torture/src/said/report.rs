@@ -105,18 +105,17 @@ fn summary(past: &Past, found: &Findings) {
         .iter()
         .map(|(kind, n)| format!("{kind} {n}"))
         .collect();
-    let mut clients: BTreeMap<&str, (usize, usize, usize, usize)> = BTreeMap::new();
+    let mut clients: BTreeMap<&str, [usize; 5]> = BTreeMap::new();
     for ask in &past.asks {
-        clients
-            .entry(&past.round.drivers[ask.driver])
-            .or_default()
-            .0 += 1;
+        let client = clients.entry(&past.round.drivers[ask.driver]);
+        client.or_default()[0] += 1;
     }
     for hold in &past.holds {
         let client = clients.entry(&past.round.drivers[hold.driver]);
-        let (_, held, uses, lost) = client.or_default();
+        let [_, held, uses, again, lost] = client.or_default();
         *held += 1;
         *uses += usize::from(hold.sticky);
+        *again += usize::from(hold.name.contains('~'));
         let told = hold.events.len() + hold.states.len() + hold.others.len();
         *lost += usize::from(told > 0);
     }
@@ -126,9 +125,10 @@ fn summary(past: &Past, found: &Findings) {
         past.wires.len(),
         faults.join(", ")
     );
-    for (name, (asks, held, uses, lost)) in clients {
+    for (name, [asks, held, uses, again, lost]) in clients {
         println!(
-            "  {name}: {asks} requests, {held} holds ({uses} of them uses), {lost} of them lost"
+            "  {name}: {asks} requests, {held} holds ({uses} of them uses, {again} when they had given way), \
+             {lost} of them lost"
         );
     }
     let checks = CHECKS.iter().map(|check| {

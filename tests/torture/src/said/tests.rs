@@ -7,6 +7,7 @@ use crate::past::Past;
 
 mod plain;
 mod silent;
+mod way;
 
 fn us(ms: u64) -> u64 {
     ms * 1000
