@@ -6,7 +6,6 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
-import java.util.concurrent.atomic.AtomicReference;
 
 /** The requests of some {@link Locks}, from the program's call to the hold that it gets, whatever ends the call. */
 final class Asks {
@@ -98,7 +97,11 @@ final class Asks {
 
     <T> CompletableFuture<T> future(Asked<T> one) {
         try {
-            var future = new AskedFuture<T>();
+            var future = new AskedFuture<T>(() -> {
+                if (!one.end().isCompletedExceptionally()) {
+                    one.giveUp();
+                }
+            });
             answer(one, future);
             return future;
         } catch (Throwable error) {
@@ -107,22 +110,18 @@ final class Asks {
         }
     }
 
-    private <T> void answer(Asked<T> one, CompletableFuture<T> future) {
-        var ours = new AtomicReference<T>();
+    private <T> void answer(Asked<T> one, AskedFuture<T> future) {
         one.end().whenCompleteAsync((holding, error) -> {
             asked.remove(one.asking());
             if (error != null) {
-                future.completeExceptionally(Thrown.cause(error));
-                return;
-            }
-            ours.set(one.of(holding));
-            if (!future.complete(ours.get())) {
+                future.fail(Thrown.cause(error));
+            } else if (!future.answer(one.of(holding))) {
                 one.giveUp();
             }
         }, CallbackExecutor.POOL);
+        // Also by means that do not say so.
         future.whenComplete((value, error) -> {
-            // The grant may be on its way to it: it is given up before the program goes on.
-            if ((error != null || value != ours.get()) && !one.end().isCompletedExceptionally()) {
+            if (!one.end().isDone()) {
                 one.giveUp();
             }
         });
