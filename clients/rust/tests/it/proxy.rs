@@ -98,11 +98,16 @@ async fn serve(
     let (mut asked, mut replied) = (vec![0; 65536], vec![0; 65536]);
     let mut losing = false;
     loop {
+        // Nothing passes any more once it was told to freeze, or to close.
         tokio::select! {
-            thawed = ice.wait_for(|frozen| !frozen) => if thawed.is_err() { return },
+            biased;
             _ = close.changed() => return,
+            thawed = ice.wait_for(|frozen| !frozen) => if thawed.is_err() { return },
         }
         tokio::select! {
+            biased;
+            _ = close.changed() => return,
+            _ = ice.changed() => {}
             read = client.read(&mut asked) => {
                 let Ok(length @ 1..) = read else { return };
                 let mut text = String::from_utf8_lossy(&asked[..length]).into_owned();
@@ -124,8 +129,6 @@ async fn serve(
                 if losing { return }
                 if client.write_all(&replied[..length]).await.is_err() { return }
             }
-            _ = ice.changed() => {}
-            _ = close.changed() => return,
         }
     }
 }
