@@ -99,8 +99,8 @@ hostile-mutants: server ## whether it notices ways of breaking rlock (some minut
 fuzz: ## drive the reading of arguments, of keys and of notes by libFuzzer (SECONDS=60 for each; ONLY=hashes; needs a C++ compiler)
 	@tests/hostile/fuzz/run "$(TARGET)/fuzz" $(or $(SECONDS),60) $(ONLY)
 
-mutants: ## whether the core's own tests notice that it is broken somewhere (SHARD=0/5: a fifth of all ways, an hour; needs cargo-mutants)
-	@tests/mutants/run "$(TARGET)/core-mutants" $(or $(SHARD),0/5)
+mutants: ## whether the core's own tests notice that it is broken somewhere (SHARD=0/50: one way in fifty, an hour; needs cargo-mutants)
+	@tests/mutants/run "$(TARGET)/core-mutants" $(or $(SHARD),0/50)
 
 bench: module least server ## measure on the installed server and write bench/report.md (BENCH="--quick" and other flags; SERVER=valkey-9.1)
 	@$(if $(findstring --quick,$(BENCH)),,build-support/ensure-package valgrind || echo "the report will have no counts of instructions")
