@@ -21,7 +21,7 @@ const LEAST_PATIENCE = 300;
 const LATE = 100;
 
 /** @param {Lease} of */
-const counted = ({ lease, watchdog }) => Math.max(lease, watchdog ? LEAST : LEAST_PLAIN);
+export const counted = ({ lease, watchdog }) => Math.max(lease, watchdog ? LEAST : LEAST_PLAIN);
 
 /** The leases of a session's holds and requests: which is the shortest, and which with the watchdog the longest? */
 export class Leases {

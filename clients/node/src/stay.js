@@ -4,6 +4,7 @@
 // whatever has happened, it does what follows. It runs none of the program's code, so nothing comes between.
 import { Backoff } from './backoff.js';
 import { ConnectionError, LostError, NotAcquiredError } from './errors.js';
+import { counted } from './heartbeat.js';
 import { freshOwner } from './owner.js';
 import { Request } from './request.js';
 import { heed } from './signals.js';
@@ -88,8 +89,8 @@ export class Stay {
     this.plan = plan;
     this.idle = idle;
     this.wait = wait;
-    /** For so long a proof of the connection is good. A short lease counts as for the heartbeat. */
-    this.half = Math.max(plan.lease, 100) / 2;
+    /** For so long a proof of the connection is good. */
+    this.half = counted(plan) / 2;
   }
 
   get key() {

@@ -77,15 +77,19 @@ pub fn wrong_with(keys: &[String]) -> Option<&'static str> {
     (bytes > MOST_BYTES).then_some("the keys of a request are at most 524,288 bytes together")
 }
 
+/// What a lease is for the heartbeat. A shorter one than these is over before anything can be
+/// proved, and with the connection all other holds would be lost too; without the watchdog it does
+/// not end with that.
+pub(crate) fn counted(lease: Duration, watchdog: bool) -> Duration {
+    lease.max(Duration::from_millis(match watchdog {
+        true => 100,
+        false => 5_000,
+    }))
+}
+
 impl Request {
-    /// What a lease is for the heartbeat. A shorter one than these is over before anything can be
-    /// proved, and with the connection all other holds would be lost too; without the watchdog it does
-    /// not end with that.
     pub fn counted(&self, lease: Duration) -> Duration {
-        lease.max(Duration::from_millis(match self.watchdog {
-            true => 100,
-            false => 5_000,
-        }))
+        counted(lease, self.watchdog)
     }
 
     /// What the arguments of the program would be refused for.

@@ -10,7 +10,7 @@ use tokio::task;
 use crate::acquire::fresh_id;
 use crate::clock::{self, Time};
 use crate::process;
-use crate::request::Request;
+use crate::request::{Request, counted};
 use crate::state::{State, ns};
 
 /// What came of an acquisition.
@@ -22,8 +22,6 @@ pub(crate) struct Acquired {
     pub state: Arc<State>,
 }
 
-/// A lease that is shorter counts as this, as for the heartbeat.
-const SHORT: Duration = Duration::from_millis(100);
 const NOBODY: u64 = 0;
 /// While it decides.
 const SESSION: u64 = u64::MAX;
@@ -68,7 +66,7 @@ impl Turn {
             waits: AtomicBool::new(false),
             until: AtomicU64::new(0),
             proof: AtomicU64::new(0),
-            half: ns(lease.max(SHORT) / 2),
+            half: ns(counted(lease, true) / 2),
             used: AtomicU64::new(0),
             uses: AtomicU64::new(0),
             acquired: Mutex::new(None),
@@ -159,7 +157,7 @@ impl Turn {
     }
 
     /// A use has ended, which has the turn: nobody else counts now.
-    pub fn set_used(&self, at: Time) {
+    pub fn ended(&self, at: Time) {
         self.used.store(ns(at), Ordering::SeqCst);
         self.uses.store(self.uses() + 1, Ordering::SeqCst);
     }

@@ -72,7 +72,7 @@ impl<'a> InUse<'a> {
         if turn.process != process::id() {
             return Some(Reason::Fork);
         }
-        turn.set_used(now);
+        turn.ended(now);
         let is_sure = !turn.is_past(now) && turn.is_proved(now);
         let reason = if is_sure {
             None

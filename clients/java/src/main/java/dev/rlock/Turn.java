@@ -28,7 +28,7 @@ final class Turn extends WeakReference<Use> {
         Lease(Holding holding, long most) {
             this.holding = holding;
             until = Moment.now().after(most);
-            millis = Math.max(100, Math.min(holding.lease(), 1L << 42)) / 2; // a short lease counts as for the heartbeat
+            millis = Heartbeat.counted(Math.min(holding.lease(), 1L << 42), true) / 2;
             nanos = millis * Millis.NANOS;
         }
 
