@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rlock_torture::saw::{Ask, Told};
 use serde_json::{json, Value};
 
-use crate::hold::{Hold, NEVER};
+use crate::hold::Hold;
 
 /// The two requests that it stands for, or what it has said where nobody waited.
 pub fn parts(ask: Ask) -> Vec<Ask> {
@@ -55,7 +55,7 @@ pub fn tell(holds: &mut [Hold], told: Vec<Told>) {
         let Some(hold) = last.and_then(|at| holds.get_mut(*at)) else {
             continue;
         };
-        let in_vain = hold.gave_way && event.reason == "released" && hold.released != NEVER;
+        let in_vain = hold.gave_way && event.reason == "released";
         if !in_vain {
             hold.events.push(event);
         }
