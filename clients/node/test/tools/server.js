@@ -71,6 +71,8 @@ export class Server {
     this.admin = createClient({ RESP: 3, socket: { port: this.port, host: '127.0.0.1', reconnectStrategy: 20 } });
     this.admin.on('error', () => {});
     await this.admin.connect();
+    // It answers HELLO while it still loads its data.
+    await until(() => this.say('PING').catch(() => false), 'the server has loaded its data');
   }
 
   /** A command, for one line of a test. @param {...(string | number)} words */

@@ -9,6 +9,7 @@ import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.ProtocolKeyword;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -87,8 +88,11 @@ final class Server implements AutoCloseable {
             throw new UncheckedIOException(error);
         }
         await("the server on " + port, () -> {
-            try (var to = new java.net.Socket("127.0.0.1", port)) {
-                return to.isConnected();
+            try (var to = new Socket("127.0.0.1", port)) {
+                to.setSoTimeout(1000);
+                to.getOutputStream().write("PING\r\n".getBytes(StandardCharsets.UTF_8));
+                // While it loads its data it says LOADING.
+                return to.getInputStream().read() == '+';
             } catch (IOException error) {
                 if (!process.isAlive()) {
                     throw new IllegalStateException(Files.readString(directory.resolve("log")));

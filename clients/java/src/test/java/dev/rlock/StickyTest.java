@@ -70,14 +70,11 @@ class StickyTest extends WithOthers {
     @Test
     void aUseNeedsNoWordToTheServer() throws Exception {
         Sticky sticky = locks.sticky(key);
-        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(500);
-        int uses = 0;
-        for (; System.nanoTime() < end; uses++) {
+        for (int uses = 0; uses < 2000; uses++) {
             sticky.use().close();
         }
-        assertTrue(uses > 1000, "" + uses);
         // One asks for the module; and once a second it goes back.
-        assertTrue(proxy.said("\nRLOCK.ACQUIRE\n") < 5, proxy.asked());
+        assertTrue(proxy.said("\nRLOCK.ACQUIRE\n") < 20, proxy.asked());
         Server.await("it goes back", () -> server.isFree(key));
     }
 
@@ -171,10 +168,10 @@ class StickyTest extends WithOthers {
                 tokens.add(hold.token());
             }
         }
+        Server.await("uses too", () -> tokens.size() > 60);
         stop.set(true);
         ends(busy);
         assertEquals(tokens.stream().sorted().distinct().toList(), tokens);
-        assertTrue(tokens.size() > 60);
     }
 
     @Test
