@@ -107,6 +107,30 @@ fn nobody_is_refused_for_one_who_waits_in_the_other_database() {
     s.core.check();
 }
 
+/// Who would wait for each other for ever elsewhere is refused meanwhile.
+#[test]
+fn others_are_refused_as_ever_while_two_databases_are_exchanged() {
+    let mut s = Shell::new();
+    for number in 0..MANY {
+        s.get(by("other").on(&format!("k{number}")));
+    }
+    let at = |owner| Request {
+        db: 2,
+        ..one(owner)
+    };
+    s.get(at("a"));
+    s.get(at("b"));
+    s.wait(at("a"));
+    s.swap(0, 1);
+    s.piece_us = 10_000;
+    s.run(Occasion::Command);
+    assert!(s.core.heard.is_any_new(), "it goes on still");
+    let refused = s.acquire(at("b").block(0));
+    assert!(matches!(refused, Err(Refusal::Deadlock { .. })));
+    s.read_notes();
+    s.core.check();
+}
+
 /// What was granted after a flush is no hold that it took.
 #[test]
 fn who_is_granted_behind_a_flush_is_not_told_that_it_took_the_lock() {

@@ -1,6 +1,7 @@
 //! Locks that very many hold, and hashes of very many fields: no request, and no piece of what
 //! is due, does something for each of them.
 
+mod ended;
 mod found;
 mod nested;
 
