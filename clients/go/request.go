@@ -26,6 +26,7 @@ type request struct {
 	until  time.Time // when the server may end its wait; zero: never
 	queued bool      // the server has said on this connection that it waits
 	asked  bool      // on any connection
+	before bool      // on one that is gone
 	ends   time.Time // when it has to be over; zero: with its context
 	// On a server without the module.
 	began time.Time
@@ -379,6 +380,13 @@ func (h *turn) failed(err replyError) {
 	}
 	if h.state == asking && err.code() == "NOTYET" {
 		h.askLater(err)
+		return
+	}
+	if h.state == asking && err.code() == "SUPERSEDED" && h.request.before {
+		// By what it said on a connection that is gone, and that came late.
+		h.request.before = false
+		h.link.forget(h)
+		h.ask()
 		return
 	}
 	h.refuse(err.public())

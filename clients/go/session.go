@@ -219,12 +219,12 @@ func (s *session) broken(l *link, err error) {
 		h.link = nil
 		switch {
 		case h.state == asking:
-			h.request.queued = false
+			h.request.queued, h.request.before = false, true
 		case h.state == abandoned:
 			h.callOff()
 		case h.state == granted && (!h.terms.watchdog || h.isKept()):
 			s.unkeep(h)
-			h.state = asking
+			h.state, h.request.before = asking, true
 		case h.isKept():
 			h.regain()
 		case h.terms.watchdog:

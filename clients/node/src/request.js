@@ -33,6 +33,8 @@ export class Request {
   over = false;
   /** @type {string | undefined} a loss that was notified before the reply was read */
   lostBefore = undefined;
+  /** It was asked on a connection that is gone. */
+  before = false;
   /** Its grant is to say whether somebody waits for it. */
   asks = false;
   /** @type {(() => void) | undefined} */
@@ -165,6 +167,11 @@ export class Request {
   async #failed(refusal) {
     const { tag } = this;
     const notYet = refusal.code === 'NOTYET';
+    if (refusal.code === 'SUPERSEDED' && this.before) {
+      this.before = false; // by what it said on a connection that is gone, and that came late
+      this.#unasked();
+      return this.ask();
+    }
     if (!notYet && !this.session.redirect(refusal, this)) {
       await this.session.findChannel(refusal);
       // Otherwise it is asked for again, or over.
@@ -262,6 +269,7 @@ export class Request {
 
   /** The connection is gone. */
   cut() {
+    this.before ||= this.link !== undefined;
     this.#unasked();
     if (now() >= this.patience) this.giveUp(this.session.unreachable());
   }

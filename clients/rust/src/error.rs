@@ -201,6 +201,11 @@ impl Error {
         code != "BUSY" && !self.is_no_master() && !self.is_elsewhere()
     }
 
+    /// Whether a newer request of the same owner took the place.
+    pub(crate) fn is_superseded(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if code == "SUPERSEDED")
+    }
+
     /// Whether the server has just started and grants nothing yet: `rlock.grant-after`.
     pub(crate) fn is_not_yet(&self) -> bool {
         matches!(self, Self::Refused { code, .. } if code == "NOTYET")

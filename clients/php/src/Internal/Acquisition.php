@@ -96,6 +96,7 @@ final class Acquisition
         $key = $this->request->keys[0];
         $stream = null;
         $pause = 0.0;
+        $askedBefore = false; // on a connection that is gone
         while (true) {
             try {
                 if ($stream === null) {
@@ -114,7 +115,12 @@ final class Acquisition
                 }
                 continue;
             } catch (Broken $e) {
+                $askedBefore = $askedBefore || $stream !== null;
             } catch (ServerError $e) {
+                if ($e->word === 'SUPERSEDED' && $askedBefore) {
+                    $askedBefore = false; // by what it said there, and that came late
+                    continue;
+                }
                 $this->engine->mend($e);
             }
             if ($stream !== null && Clock::monotonic() - $opened > 1) {

@@ -188,6 +188,10 @@ class Core(Holds):
         elif code == "NOTYET" and self.waits_for_start:
             self._unasked(request)
             self.timers.at(now + NOTYET, partial(self.resend, request))
+        elif code == "SUPERSEDED" and request.before:  # by what it said on a connection that is gone, and that came late
+            request.before = False
+            self._unasked(request)
+            self.resend(request, now)
         elif self.place and code in ELSEWHERE:
             self._unasked(request)
             self._move(request)
@@ -346,6 +350,7 @@ class Core(Holds):
         self.lines.clear()
         self.run = ""
         for request in self.requests:
+            request.before |= request.tag is not None
             request.tag = None
         for held in [held for held in self.holds if held.request.ask.watchdog and not held.kept]:
             self.add_pending(self._freed(held.request, now), now)

@@ -103,7 +103,8 @@ class Request(Pending):
     """One acquisition under way; `held` is what it became."""
 
     __slots__ = (
-        *("ask", "behind", "held", "hint", "home", "job", "last", "line", "owner", "queued", "sent", "stood", "tag", "until"),
+        *("ask", "before", "behind", "held", "hint", "home", "job", "last", "line", "owner"),
+        *("queued", "sent", "stood", "tag", "until"),
     )
 
     def __init__(self, ask: Ask, job: JobState | None = None) -> None:
@@ -112,6 +113,7 @@ class Request(Pending):
         self.job = job
         self.owner = job.owner if job and job.owner else fresh_owner()
         self.tag: int | None = None  # on this connection
+        self.before = False  # it was asked on one that is gone
         self.queued = False  # on this connection the server has said so
         self.stood: Callable[[], object] | None = None  # called when it does
         self.sent = 0.0  # 0: never

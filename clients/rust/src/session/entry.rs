@@ -61,6 +61,8 @@ pub(super) struct Asked {
     pub more: bool,
     /// It was on any connection, so that a server may know it.
     pub was_sent: bool,
+    /// It was on a connection that is gone.
+    pub was_sent_before: bool,
     pub token: Option<u64>,
     pub deadline: Option<Time>,
     /// Until when replicas are waited for.
@@ -135,6 +137,7 @@ impl Asked {
             had_turn: false,
             more: false,
             was_sent: false,
+            was_sent_before: false,
             token: None,
             deadline: None,
             acked_by: None,

@@ -194,11 +194,15 @@ impl Actor {
                 continue;
             };
             self.by_tag.remove(&entry.tag);
+            let was_sent = entry.tag != 0;
             (entry.tag, entry.regains) = (0, false);
             let request = Arc::clone(&entry.request);
             match &mut entry.phase {
                 Phase::Asked(asked) if asked.to.is_closed() => self.cancel(id),
-                Phase::Asked(asked) => asked.forget(),
+                Phase::Asked(asked) => {
+                    asked.was_sent_before |= was_sent;
+                    asked.forget();
+                }
                 Phase::Held(held) if held.state.deadline().is_none() => {
                     self.lose(id, Reason::Connection);
                     self.end_at_server(id, request, number, false);

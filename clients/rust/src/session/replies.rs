@@ -155,6 +155,8 @@ impl Actor {
             self.ask_elsewhere(id);
         } else if error.is_not_yet() && self.try_later(id) {
             self.look_again(id);
+        } else if error.is_superseded() && self.is_by_itself(id) {
+            self.ask_anew(id);
         } else if error.says("syntax error") && self.refuses_wanted(id, &error) {
             self.ask_anew(id);
         } else {
@@ -163,6 +165,15 @@ impl Actor {
                 None => error.or_cluster(),
             };
             self.fail(id, error);
+        }
+    }
+
+    /// By what it said on a connection that is gone, and that came late.
+    fn is_by_itself(&mut self, id: u64) -> bool {
+        let phase = self.entries.get_mut(&id).map(|entry| &mut entry.phase);
+        match phase {
+            Some(Phase::Asked(asked)) => std::mem::take(&mut asked.was_sent_before),
+            _ => false,
         }
     }
 

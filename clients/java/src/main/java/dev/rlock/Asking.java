@@ -29,6 +29,8 @@ final class Asking implements Ticket {
     /** Whether it was sent so as to wait. */
     boolean queued;
     boolean sentEver;
+    /** It was sent on a connection that is gone. */
+    boolean sentBefore;
     /** The server renews what it grants, on the present connection. */
     boolean byServer;
     /** Its time is over, and the server has still to say how it ended. */

@@ -163,6 +163,11 @@ final class Requests {
         } else if (text.startsWith("NOTYET")) { // asked again as long as there is time
             forget(asking);
             session.timer.schedule(() -> session.router.ask(asking), 500, TimeUnit.MILLISECONDS);
+        } else if (text.startsWith("SUPERSEDED") && asking.sentBefore && !asking.over) {
+            // By what it said on a connection that is gone, and that came late.
+            asking.sentBefore = false;
+            forget(asking);
+            send(asking);
         } else if (text.startsWith("NOTHELD")) { // its grant ended before it could be renewed
             fail(asking, new LostException(asking.request.key(), "expired"));
         } else if (Hints.isUnknown(text) && session.hints.isRefused(asking.wanted, session.wire(), text)) {
@@ -310,6 +315,7 @@ final class Requests {
     }
 
     void broke(Asking asking) {
+        asking.sentBefore |= asking.tag != 0;
         asking.tag = 0;
         if (asking.over) {
             cleanUp(asking);
