@@ -256,8 +256,8 @@ async fn a_hold_is_renewed_and_outlives_its_connections() {
     let server = plain();
     let proxy = Proxy::before(server.port).await;
     let locks = Locks::new(client(proxy.port));
-    let hold = locks.acquire("jobs").lease(s(4)).await.unwrap();
-    for _ in 0..10 {
+    let hold = locks.acquire("jobs").lease(s(8)).await.unwrap();
+    for _ in 0..20 {
         tokio::time::sleep(ms(500)).await;
         proxy.close();
     }
@@ -276,11 +276,11 @@ async fn a_hold_is_renewed_and_outlives_its_connections() {
 async fn why_a_hold_is_lost() {
     let server = plain();
     let locks = server.locks();
-    let hold = locks.acquire("jobs").lease(s(3)).await.unwrap();
+    let hold = locks.acquire("jobs").lease(s(6)).await.unwrap();
     server.ask::<i64>("DEL jobs");
     assert_eq!(reason(&hold).await, "deleted");
     assert!(matches!(hold.release().await, Err(Error::Lost(_))));
-    let hold = locks.acquire("jobs").lease(s(3)).await.unwrap();
+    let hold = locks.acquire("jobs").lease(s(6)).await.unwrap();
     server.ask::<()>("SET jobs somebody");
     assert_eq!(reason(&hold).await, "overwritten");
     server.ask::<i64>("DEL jobs");
@@ -301,10 +301,10 @@ async fn a_server_that_forgets_the_functions_loses_no_hold() {
             server.ask::<()>("FUNCTION FLUSH");
             server.ask::<()>("SCRIPT FLUSH");
         };
-        let hold = locks.acquire("jobs").lease(s(3)).await.unwrap();
+        let hold = locks.acquire("jobs").lease(s(6)).await.unwrap();
         let waits = tokio::spawn(locks.acquire("jobs").wait(s(60)).into_future());
         until(|| places(&server, "jobs") == 1).await;
-        for _ in 0..8 {
+        for _ in 0..16 {
             forget();
             tokio::time::sleep(ms(500)).await;
         }
@@ -425,9 +425,9 @@ async fn by_quorum() {
     let servers = [plain(), plain(), plain()];
     let quorum = || Quorum::new(servers.iter().map(Server::client));
     let (ours, theirs) = (quorum(), quorum());
-    let hold = soon(ours.acquire("jobs").lease(s(3))).await.unwrap();
+    let hold = soon(ours.acquire("jobs").lease(s(6))).await.unwrap();
     let waits = tokio::spawn(theirs.acquire("jobs").wait(s(30)).into_future());
-    tokio::time::sleep(s(4)).await;
+    tokio::time::sleep(s(8)).await;
     assert!(!hold.is_lost() && !waits.is_finished());
     let token = hold.token();
     hold.release().await.unwrap();
