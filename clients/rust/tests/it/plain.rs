@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use redis::Client;
 use rlock_client::{Backend, Error, Locks, Quorum, blocking};
@@ -121,7 +122,7 @@ async fn a_release_is_heard_long_before_the_next_try() {
         let waits = tokio::spawn(theirs.acquire("jobs").wait(s(60)).into_future());
         until(|| places(&server, "jobs") == 1).await;
         tried(&server).await;
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         held.release().await.unwrap();
         soon(waits).await.unwrap().unwrap().release().await.unwrap();
         best = best.min(begun.elapsed());
@@ -135,18 +136,33 @@ async fn a_release_is_heard_long_before_the_next_try() {
 #[tokio::test]
 async fn a_wait_keeps_its_place_when_its_connection_is_gone() {
     let server = plain();
-    let locks = server.locks();
-    let held = server.locks().acquire("jobs").await.unwrap();
+    // The server keeps a place for two seconds after a try. Where a busy machine took those, it is done again.
+    for _ in 0..20 {
+        if keeps_its_place(&server).await {
+            return;
+        }
+    }
+    panic!("the machine is too slow to see it");
+}
+
+/// Whether the machine was fast enough to see it.
+async fn keeps_its_place(server: &Server) -> bool {
+    let (locks, others) = (server.locks(), server.locks());
+    let held = server.locks().acquire("jobs").wait(s(60)).await.unwrap();
     let waits = |locks: &Locks| tokio::spawn(locks.acquire("jobs").wait(s(60)).into_future());
     let name = || server.ask::<Vec<String>>("ZRANGE rlock1_queue:{jobs} 0 -1 WITHSCORES");
     let ours = waits(&locks);
-    until(|| places(&server, "jobs") == 1).await;
+    until(|| places(server, "jobs") == 1).await;
+    let mut seen = Instant::now();
     let place = name();
-    let others = server.locks();
     let behind = waits(&others);
-    until(|| places(&server, "jobs") == 2).await;
+    until(|| places(server, "jobs") == 2).await;
     let both = name();
+    // A try is half a second old at most.
+    let in_time = |seen: Instant| seen.elapsed() < ms(1400);
+    let mut fast = in_time(seen);
     for forgets in [false, true, false] {
+        seen = Instant::now();
         let heard = || server.ask::<Vec<String>>("PUBSUB CHANNELS redisson_lock__channel:{jobs}:*");
         if forgets {
             server.ask::<()>("FUNCTION FLUSH");
@@ -155,19 +171,31 @@ async fn a_wait_keeps_its_place_when_its_connection_is_gone() {
         }
         until(|| heard().len() == 2).await;
         tokio::time::sleep(ms(600)).await;
-        assert_eq!(name(), both);
+        let now = name();
+        fast &= in_time(seen);
+        assert!(!fast || now == both, "{now:?} {both:?}");
     }
+    seen = Instant::now();
     held.release().await.unwrap();
+    until(|| ours.is_finished() || behind.is_finished()).await;
+    fast &= in_time(seen);
+    if !fast {
+        for one in [locks, others] {
+            soon(one.close()).await;
+        }
+        return false;
+    }
     let hold = soon(ours).await.unwrap().unwrap();
     // In its turn.
     assert!(!behind.is_finished() && place != name());
     hold.release().await.unwrap();
     let hold = soon(behind).await.unwrap().unwrap();
     let more: Vec<_> = (0..3).map(|_| waits(&locks)).collect();
-    until(|| places(&server, "jobs") == 1).await;
+    until(|| places(server, "jobs") == 1).await;
     soon(locks.close()).await;
-    assert_eq!(places(&server, "jobs"), 0);
+    assert_eq!(places(server, "jobs"), 0);
     drop((hold, more));
+    true
 }
 
 #[tokio::test]
@@ -183,9 +211,9 @@ async fn who_gives_up_between_two_connections_leaves_its_place_to_the_next() {
         let first = waits();
         until(|| places(&server, "jobs") == 1).await;
         let second = waits();
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         tried(&server).await;
-        let (before, kept) = (place(), std::time::Instant::now());
+        let (before, kept) = (place(), Instant::now());
         // A try is under way, so that the server is told of the end of that request.
         proxy.freeze(true);
         tokio::time::sleep(ms(700)).await;
