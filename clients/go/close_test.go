@@ -60,7 +60,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 // It looks for a server to send the releases to, no longer than the time-out.
 func TestCloseWithoutServer(t *testing.T) {
 	s := startServer(t)
-	locks := s.locks(rlock.Timeout(time.Second))
+	locks := s.locks(rlock.Timeout(5 * time.Second))
 	hold := must(locks.Lock(ctx, "jobs"))
 	wait := later(func() (*rlock.Hold, error) { return locks.Lock(ctx, "jobs") })
 	s.waiting("jobs", 1)

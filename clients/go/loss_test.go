@@ -16,7 +16,7 @@ func TestLossIsNotified(t *testing.T) {
 	stays := must(locks.Lock(ctx, "stays"))
 	forced, deleted := must(locks.Lock(ctx, "forced")), must(locks.Lock(ctx, "deleted"))
 	plain := must(locks.Lock(ctx, "plain", rlock.NoWatchdog()))
-	expires := must(locks.Lock(ctx, "expires", rlock.NoWatchdog(), rlock.Lease(2*time.Second)))
+	expires := must(locks.Lock(ctx, "expires", rlock.NoWatchdog(), rlock.Lease(4*time.Second)))
 	s.do("RLOCK.FORCE forced")
 	s.do("DEL deleted")
 	s.do("RLOCK.FORCE plain")
@@ -32,7 +32,7 @@ func TestLossIsNotified(t *testing.T) {
 
 func TestMax(t *testing.T) {
 	s := startServer(t)
-	hold := must(s.locks().Lock(ctx, "jobs", rlock.Max(time.Second)))
+	hold := must(s.locks().Lock(ctx, "jobs", rlock.Max(4*time.Second)))
 	lostWith(t, hold, "max")
 	s.free("jobs")
 }
@@ -40,13 +40,13 @@ func TestMax(t *testing.T) {
 func TestRenew(t *testing.T) {
 	s := startServer(t)
 	locks := s.locks()
-	hold := must(locks.Lock(ctx, "jobs", rlock.NoWatchdog(), rlock.Lease(3*time.Second)))
+	hold := must(locks.Lock(ctx, "jobs", rlock.NoWatchdog(), rlock.Lease(6*time.Second)))
 	for range 10 {
-		time.Sleep(350 * time.Millisecond)
-		must(0, hold.Renew(ctx, 3*time.Second))
+		time.Sleep(650 * time.Millisecond)
+		must(0, hold.Renew(ctx, 6*time.Second))
 	}
 	must(0, hold.Err())
-	must(0, hold.Renew(ctx, time.Second))
+	must(0, hold.Renew(ctx, 4*time.Second))
 	soon(t, "the end of the lease", hold.Lost())
 	isErr(t, hold.Renew(ctx, time.Second), rlock.ErrLost)
 	isErr(t, hold.Renew(ctx, 0), rlock.ErrArgument)
@@ -167,8 +167,8 @@ func TestFrozenServer(t *testing.T) {
 	const lease = 5 * time.Second
 	hold := must(locks.Lock(ctx, "held", rlock.Lease(lease)))
 	time.Sleep(time.Second)
-	s.signal(syscall.SIGSTOP)
 	stopped := time.Now()
+	s.signal(syscall.SIGSTOP)
 	lostWith(t, hold, "connection")
 	took := time.Since(stopped)
 	s.signal(syscall.SIGCONT)

@@ -163,7 +163,7 @@ func TestCrowdWithoutModule(t *testing.T) {
 func TestHoldsAreKeptByTheClient(t *testing.T) {
 	forEachBackend(t, func(t *testing.T, s *server, new func(...rlock.Setting) *rlock.Locks) {
 		locks := new()
-		const lease = 2500 * time.Millisecond
+		const lease = 5 * time.Second
 		var kept []*rlock.Hold
 		for i, opts := range [][]rlock.Option{{}, {rlock.Read()}, {rlock.Limit(2)}} {
 			kept = append(kept, must(locks.TryLock(ctx, fmt.Sprint("kept:", i), append(opts, rlock.Lease(lease))...)))
@@ -188,7 +188,7 @@ func TestHoldsAreKeptByTheClient(t *testing.T) {
 		s.do("CLIENT KILL TYPE pubsub")
 		s.do("FUNCTION FLUSH")
 		s.do("SCRIPT FLUSH")
-		time.Sleep(2 * lease)
+		time.Sleep(lease + lease/4)
 		for _, hold := range kept {
 			must(0, hold.Err())
 			if s.do("EXISTS "+strings.Join(hold.Keys(), " ")) != int64(len(hold.Keys())) {

@@ -270,7 +270,7 @@ func TestProgramsCodeConnects(t *testing.T) {
 						return nil
 					}
 				}
-				locks = rlock.New(redis.NewClient(options), rlock.Timeout(1500*time.Millisecond))
+				locks = rlock.New(redis.NewClient(options), rlock.Timeout(4*time.Second))
 				_, err := locks.TryLock(ctx, "jobs")
 				if name == "closes" {
 					isErr(t, err, rlock.ErrClosed)

@@ -122,9 +122,9 @@ func TestNamesAreBytes(t *testing.T) {
 // A server that was in the middle of a wait when it stopped has not said that somebody has it.
 func TestServerStopsDuringAWait(t *testing.T) {
 	s := startServer(t)
-	locks := s.locks(rlock.Timeout(2 * time.Second))
+	locks := s.locks(rlock.Timeout(5 * time.Second))
 	s.do("RLOCK.ACQUIRE jobs other 60000")
-	wait := later(func() (*rlock.Hold, error) { return locks.Lock(ctx, "jobs", rlock.Wait(3*time.Second)) })
+	wait := later(func() (*rlock.Hold, error) { return locks.Lock(ctx, "jobs", rlock.Wait(10*time.Second)) })
 	s.waiting("jobs", 1)
 	s.signal(syscall.SIGSTOP)
 	isErr(t, soon(t, "the end", wait).err, rlock.ErrConnection)

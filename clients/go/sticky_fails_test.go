@@ -29,7 +29,7 @@ func asks(use *rlock.Use) error {
 func TestStickyTokenGetsNoReply(t *testing.T) {
 	s := startServer(t)
 	p := startProxy(t, s)
-	y := sticky(locksAt(t, p.Addr().String(), rlock.Timeout(300*time.Millisecond)), longLease)
+	y := sticky(locksAt(t, p.Addr().String(), rlock.Timeout(5*time.Second)), longLease)
 	ends, cancel := context.WithCancel(ctx)
 	cancel()
 	for _, c := range []struct {
@@ -243,11 +243,18 @@ func TestStickyIsClosed(t *testing.T) {
 func TestStickyOverReconnects(t *testing.T) {
 	s := startServer(t)
 	p := startProxy(t, s)
-	y := sticky(locksAt(t, p.Addr().String()), rlock.Lease(600*time.Millisecond))
+	y := sticky(locksAt(t, p.Addr().String()), rlock.Lease(6*time.Second))
 	for range 3 {
 		first := uses(t, y)
 		p.closeThem()
-		until(t, "it to be acquired anew", func() bool { return uses(t, y) != first })
+		until(t, "it to be acquired anew", func() bool {
+			owner := first
+			if err := y.Use(ctx, func(use *rlock.Use) error { owner = use.Owner; return nil }); err != nil {
+				isErr(t, err, rlock.ErrLost) // during that use
+				return false
+			}
+			return owner != first
+		})
 		u := begun(t, y)
 		p.closeThem()
 		soon(t, "the loss", u.use.Lost())
@@ -256,7 +263,7 @@ func TestStickyOverReconnects(t *testing.T) {
 	// A server that does not answer.
 	u := begun(t, y)
 	p.hold(true)
-	time.Sleep(310 * time.Millisecond) // more than half of the lease
+	time.Sleep(3100 * time.Millisecond) // more than half of the lease
 	err := u.end(nil)
 	p.hold(false)
 	isErr(t, err, rlock.ErrLost)

@@ -124,12 +124,12 @@ func TestWanted(t *testing.T) {
 
 func TestWantedEndsByItself(t *testing.T) {
 	s := startServer(t)
-	hold := must(s.locks().Lock(ctx, "jobs", rlock.Lease(1500*time.Millisecond)))
+	hold := must(s.locks().Lock(ctx, "jobs", rlock.Lease(6*time.Second)))
 	others := s.locks()
 	for range 2 {
 		other := startWaiter(s, others)
 		isWanted(t, hold)
-		time.Sleep(3 * time.Second) // so that what was said first is too old
+		time.Sleep(4 * time.Second) // so that what was said first is too old
 		isWanted(t, hold)
 		other.leaves()
 		isUnwanted(t, hold)

@@ -224,7 +224,7 @@ func giveWayAfter(w *waiter, hold *rlock.Hold) *way {
 func TestGiveWayWithoutAConnection(t *testing.T) {
 	s := startServer(t)
 	p := startProxy(t, s)
-	locks := locksAt(t, p.Addr().String(), rlock.Timeout(time.Second))
+	locks := locksAt(t, p.Addr().String(), rlock.Timeout(5*time.Second))
 	hold, w := must(locks.Lock(ctx, "jobs", plainMinute...)), startWaiter(s, s.locks())
 	isWanted(t, hold)
 	p.mutex.Lock()

@@ -183,9 +183,9 @@ func TestGiveWayCountsAnew(t *testing.T) {
 		t.Error(left, " ms are left")
 	}
 	must(0, long.Release(ctx))
-	hold := must(locks.Lock(ctx, "jobs", rlock.Max(4*time.Second)))
+	hold := must(locks.Lock(ctx, "jobs", rlock.Max(8*time.Second)))
 	way := giveWayTo(startWaiter(s, others), ctx, hold).waits()
-	time.Sleep(4500 * time.Millisecond) // so that the first time is over
+	time.Sleep(8500 * time.Millisecond) // so that the first time is over
 	way.comesBack()
 	must(0, hold.Err())
 	soon(t, "the end of the second", hold.Lost())

@@ -76,7 +76,7 @@ forEach('a reply that is dropped is noticed by the next', async (t, open) => {
   const locks = open(proxy.port);
   await (await locks.acquire('warm')).release();
   proxy.drop('RLOCK.ACQUIRE');
-  const hold = await locks.acquire('jobs', { lease: 1000, wait: 20_000 });
+  const hold = await locks.acquire('jobs', { lease: 4000, wait: 20_000 });
   assert.equal((await server.info('jobs')).holders[0].token, hold.token);
   await hold.release();
 });

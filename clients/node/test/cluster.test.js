@@ -88,7 +88,7 @@ forEach('a cluster whose node accepts connections and says nothing', async (t, o
   await server.say('CLUSTER', 'ADDSLOTSRANGE', 0, 16_383);
   await until(async () => (await server.say('CLUSTER', 'INFO')).includes('cluster_state:ok'), 'the cluster is there');
   server.signal('SIGSTOP');
-  const locks = open(server.port, { cluster: true, timeout: 3000 });
+  const locks = open(server.port, { cluster: true, timeout: 6000 });
   const began = performance.now();
   assert.equal((await failure(locks.acquire('jobs'))).name, 'ConnectionError');
   assert(performance.now() - began < 30_000);

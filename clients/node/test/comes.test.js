@@ -11,7 +11,7 @@ AGAIN.every = 200;
 forEach('a hold of several keys goes on, and its loss is notified', async (t, open) => {
   const server = await Server.plain(t, '--enable-module-command', 'yes');
   const locks = open(server.port);
-  const hold = await locks.acquire(['a', 'b'], { lease: 3000 });
+  const hold = await locks.acquire(['a', 'b'], { lease: 6000 });
   await server.say('MODULE', 'LOAD', MODULE);
   await until(() => locks.backend === 'module', 'the module is found');
   await sleep(8000); // longer than its lease

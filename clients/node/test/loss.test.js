@@ -121,7 +121,7 @@ forEach('a frozen server: lost within one lease, and waits end in time', async (
   server.signal('SIGSTOP');
   const began = performance.now();
   assert.equal(await lost(hold), 'connection');
-  assert(performance.now() - began < 15_000, `it took ${performance.now() - began} ms`);
+  assert(performance.now() - began < 20_000, `it took ${performance.now() - began} ms`);
   assert((await failure(locks.acquire('c'))) instanceof ConnectionError);
   assert((await wait) instanceof ConnectionError);
   server.signal('SIGCONT');

@@ -17,7 +17,7 @@ const PATIENCE = 60_000; // of which nothing may be used
 async function atOnce(promise) {
   const began = performance.now();
   const error = await failure(promise);
-  assert(performance.now() - began < 10_000, `it took ${performance.now() - began} ms`);
+  assert(performance.now() - began < 30_000, `it took ${performance.now() - began} ms`);
   return error;
 }
 

@@ -13,7 +13,7 @@ const LONG = { lease: 240_000 };
 forEach('a token that gets no reply fails, and is nobody’s', async (t, open) => {
   const server = await Server.start(t);
   const proxy = await Proxy.start(t, server.port);
-  const sticky = open(proxy.port, { timeout: 300 }).sticky('jobs', LONG);
+  const sticky = open(proxy.port, { timeout: 5000 }).sticky('jobs', LONG);
   const token = await sticky.use((use) => use.token());
   const one = await begun(sticky);
   proxy.hold();
@@ -158,7 +158,7 @@ forEach('it is closed, idle or in use', async (t, open) => {
 forEach('over connections that break, and a server that does not answer', async (t, open) => {
   const server = await Server.start(t);
   const proxy = await Proxy.start(t, server.port);
-  const sticky = open(proxy.port).sticky('jobs', { lease: 600 });
+  const sticky = open(proxy.port).sticky('jobs', { lease: 6000 });
   for (let n = 0; n < 3; n++) {
     const owner = await ownerOf(sticky);
     proxy.close();
@@ -170,7 +170,7 @@ forEach('over connections that break, and a server that does not answer', async 
   }
   const one = await begun(sticky);
   proxy.hold();
-  await sleep(310); // more than half of the lease
+  await sleep(3100); // more than half of the lease
   const end = failure(one.end());
   assert.equal((await end).reason, 'connection');
   proxy.let();
@@ -185,8 +185,8 @@ forEach('over connections that break, and a server that does not answer', async 
 forEach('an event loop that was blocked asks the server first', async (t, open) => {
   const server = await Server.start(t);
   const proxy = await Proxy.start(t, server.port);
-  const sticky = open(proxy.port).sticky('jobs', { lease: 1000 });
-  const block = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600); // more than half of the lease
+  const sticky = open(proxy.port).sticky('jobs', { lease: 6000 });
+  const block = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3100); // more than half of the lease
   const pings = () => proxy.said.split('PING').length;
   const one = await begun(sticky);
   const before = pings();

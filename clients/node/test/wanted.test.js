@@ -73,12 +73,12 @@ forEach('somebody begins to wait, or waits already', async (t, open) => {
 forEach('it ends by itself, and may begin again', async (t, open) => {
   const server = await Server.start(t);
   const [locks, others] = [open(server.port), open(server.port)];
-  const hold = await locks.acquire('jobs', { lease: 1500 });
+  const hold = await locks.acquire('jobs', { lease: 6000 });
   assert.equal(hold.wanted, false);
   for (let n = 0; n < 2; n++) {
     const other = await waiter(server, others);
     await isWanted(hold);
-    await sleep(3000); // so that what was said first is too old
+    await sleep(4000); // so that what was said first is too old
     await isWanted(hold);
     await other.leave();
     await isNot(hold);

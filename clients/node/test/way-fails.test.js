@@ -158,7 +158,7 @@ forEach('a loss that it learns of only then', async (t, open) => {
 forEach('there is no connection any more', async (t, open) => {
   const server = await Server.start(t);
   const proxy = await Proxy.start(t, server.port);
-  const [locks, others] = [open(proxy.port, { timeout: 1000 }), open(server.port)];
+  const [locks, others] = [open(proxy.port, { timeout: 5000 }), open(server.port)];
   const hold = await locks.acquire('jobs', { watchdog: false, lease: 60_000 });
   const { wait } = await waiter(server, others);
   await isWanted(hold);

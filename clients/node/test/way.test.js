@@ -111,9 +111,9 @@ forEach('its lease is that of now, and max is counted anew', async (t, open) => 
   assert.equal(await one.gives, true);
   assert((await server.say('PTTL', 'jobs')) > 100_000);
   await long.release();
-  const hold = await locks.acquire('jobs', { max: 4000 });
+  const hold = await locks.acquire('jobs', { max: 8000 });
   const two = await begin(server, hold, await waiter(server, others));
-  await new Promise((done) => setTimeout(done, 4500)); // so that the first time is over
+  await new Promise((done) => setTimeout(done, 8500)); // so that the first time is over
   await two.between.release();
   assert.equal(await two.gives, true);
   assert.equal(hold.lost, null);

@@ -97,7 +97,7 @@ class Proxy:
         self.frozen = threading.Event()
         self.lose = None  # the next request with these bytes is carried out, its reply lost
         self.unknown = None  # a word that the server does not know
-        self.pairs = []
+        self.pairs, self.one_step = [], threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.listen, daemon=True).start()
@@ -106,13 +106,14 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self.listener.accept()
-                try:
-                    server = socket.create_connection(("127.0.0.1", self.target))
-                except OSError:
-                    client.close()
-                    continue
+                with self.one_step:  # it is closed by the next cut, or begins after it
+                    try:
+                        server = socket.create_connection(("127.0.0.1", self.target))
+                    except OSError:
+                        client.close()
+                        continue
+                    self.pairs.append((client, server))
                 state = {"losing": False}
-                self.pairs.append((client, server))
                 for source, target, up in ((client, server, True), (server, client, False)):
                     threading.Thread(target=self.pump, args=(source, target, up, state), daemon=True).start()
 
@@ -137,7 +138,8 @@ class Proxy:
                 end.shutdown(socket.SHUT_RDWR)
 
     def cut(self):
-        pairs, self.pairs = self.pairs, []
+        with self.one_step:
+            pairs, self.pairs = self.pairs, []
         for pair in pairs:
             self.shut(*pair)
 

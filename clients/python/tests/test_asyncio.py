@@ -361,16 +361,16 @@ def test_a_program_that_blocked_its_event_loop_reads_first(server, key):
     """The server has answered, and renewed the lease, meanwhile."""
 
     async def main():
-        async with opened(server, timeout=2) as locks:
-            hold = await locks.acquire(key, lease=2.5)
+        async with opened(server, timeout=4) as locks:
+            hold = await locks.acquire(key, lease=5)
             asked = asyncio.create_task(locks.acquire(f"{key}:2"))
             renewed = asyncio.create_task(hold.renew())
             await asyncio.sleep(0)
-            time.sleep(4)
+            time.sleep(7)
             assert hold.lost.reason is None
             await renewed
             await (await asked).release()
-            await asyncio.sleep(3)
+            await asyncio.sleep(6)
             assert hold.lost.reason is None and not server.is_free(key)
             await hold.release()
 

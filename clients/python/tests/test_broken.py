@@ -99,13 +99,13 @@ def test_restart(tmp_path, face, key):
 
 def test_no_server(tmp_path, face, key):
     port = free_port()
-    locks = face(port, timeout=2)
+    locks = face(port, timeout=4)
     began = time.monotonic()
     with pytest.raises(rlock.ConnectionError):
         locks.acquire(key)
     with pytest.raises(rlock.ConnectionError):
         locks.acquire(key, wait=0.1)
-    assert 4 <= time.monotonic() - began < 20
+    assert 8 <= time.monotonic() - began < 30
     server = Server(tmp_path, port=port)
     locks.release(locks.acquire(key))
     server.kill()
@@ -118,7 +118,7 @@ def test_a_stopped_server_is_noticed_within_a_lease(own_server, face, key):
     own_server.stop()
     began = time.monotonic()
     assert until(lambda: locks.reason(hold) == "connection")
-    assert time.monotonic() - began < 15  # and the others with it
+    assert time.monotonic() - began < 20  # and the others with it
     assert locks.reason(long) == "connection"
     own_server.go_on()
     locks.release(locks.acquire(key, wait=20))

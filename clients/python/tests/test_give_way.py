@@ -184,7 +184,7 @@ def test_two_that_alternate(server, face, key):
 
 
 def test_a_lease_that_was_renewed(server, faced, locks, key):
-    hold = faced.acquire(key, watchdog=False, lease=5)
+    hold = faced.acquire(key, watchdog=False, lease=15)
     faced.renew(hold, 60)
     waiter = waits(server, locks, key)
     wanted(faced, hold)
@@ -195,14 +195,14 @@ def test_a_lease_that_was_renewed(server, faced, locks, key):
 
 
 def test_max_is_counted_anew(server, faced, locks, key):
-    hold = faced.acquire(key, max=3)
+    hold = faced.acquire(key, max=8)
     ends = hold._held.ends
-    time.sleep(1)
+    time.sleep(2)
     waiter = waits(server, locks, key)
     wanted(faced, hold)
     gives = InThread(lambda: faced.give_way(hold, least=0))
     waiter.result().release()
-    assert gives.result() and hold._held.ends > ends + 0.9
+    assert gives.result() and hold._held.ends > ends + 1.9
     assert until(lambda: faced.reason(hold) == "max")
 
 
@@ -494,7 +494,7 @@ def test_the_connection_breaks(server, face, proxy, locks, key, options, of_a_jo
 
 
 def test_there_is_no_connection_any_more(server, face, proxy, locks, key):
-    faced = face(proxy.port, timeout=1)
+    faced = face(proxy.port, timeout=5)
     hold = faced.acquire(key, watchdog=False, lease=60)
     waiter = waits(server, locks, key)
     wanted(faced, hold)

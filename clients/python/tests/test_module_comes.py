@@ -48,11 +48,11 @@ def test_the_rights_of_the_readme(plain, face, key):
     locks = face(plain.port, user="worker")
     for ask in ({}, {"mode": "read"}, {"limit": 2}):
         locks.release(locks.acquire("lock:b", wait=20, **ask))
-    waits = InThread(lambda: locks.acquire("lock:a", wait=20, lease=2))
+    waits = InThread(lambda: locks.acquire("lock:a", wait=20, lease=6))
     assert until(lambda: plain.places("lock:a") == 1)
     plain.call("release", "lock:a", "other")
     hold = waits.result()
-    time.sleep(3)
+    time.sleep(8)
     assert locks.locks.backend == "functions"
     locks.release(hold)
 
@@ -61,9 +61,9 @@ def test_the_module_comes(plain, face, key, monkeypatch):
     monkeypatch.setattr(rlock._protocol, "FIND", 0.2)
     plain.call("acquire", "taken", "other", 60_000)
     locks = face(plain.port)
-    asks = {"kept": {"lease": 3}, "plain": {"watchdog": False}, "read": {"mode": "read", "lease": 3}}
+    asks = {"kept": {"lease": 6}, "plain": {"watchdog": False}, "read": {"mode": "read", "lease": 6}}
     holds = {name: locks.acquire(f"{key}:{name}", **ask) for name, ask in asks.items()}
-    several = locks.acquire([f"{key}:1", f"{key}:2"], lease=3)
+    several = locks.acquire([f"{key}:1", f"{key}:2"], lease=6)
     waits = InThread(lambda: locks.acquire("taken", wait=30))
     assert until(lambda: plain.places("taken") == 1)
     plain.say(f"MODULE LOAD {os.environ['RLOCK_MODULE']}")
@@ -72,7 +72,7 @@ def test_the_module_comes(plain, face, key, monkeypatch):
     assert until(lambda: plain.waiters("taken") == 1)
     plain.say("RLOCK.FORCE taken")
     locks.release(waits.result())
-    time.sleep(4)
+    time.sleep(8)
     assert [locks.reason(hold) for hold in [*holds.values(), several]] == [None] * 4
     assert all(plain.admin.pttl(f"{key}:{n}") > 0 for n in (1, 2))
     for hold in holds.values():
@@ -88,7 +88,7 @@ def test_the_module_comes_while_acks_are_awaited(plain, face, key, tmp_path, mon
     replica = Server(directory)
     try:
         locks = face(plain.port)
-        waits = InThread(lambda: locks.acquire(key, wait=20, lease=3, acks=1, acks_time=50))
+        waits = InThread(lambda: locks.acquire(key, wait=20, lease=6, acks=1, acks_time=50))
         assert until(lambda: plain.admin.exists(key))
         plain.say(f"MODULE LOAD {os.environ['RLOCK_MODULE']}")
         assert until(lambda: locks.locks.backend == "module")
@@ -119,9 +119,9 @@ def test_the_module_goes(tmp_path, face, key):
 
         assert until(goes)
         assert locks.locks.backend == "module"  # nobody has said otherwise
-        hold = locks.acquire(key, wait=20, lease=2)
+        hold = locks.acquire(key, wait=20, lease=6)
         assert locks.locks.backend == "functions"
-        time.sleep(3)
+        time.sleep(8)
         assert locks.reason(hold) is None and server.admin.pttl(key) > 0
         locks.release(hold)
     finally:

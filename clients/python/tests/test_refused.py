@@ -66,7 +66,7 @@ def test_a_server_without_the_module(tmp_path, face, monkeypatch):
 
 @pytest.mark.parametrize("wait", [None, 0.3, 2])
 def test_a_server_that_stands_still_is_not_somebody_who_has_it(own_server, face, key, wait):
-    locks = face(own_server.port, timeout=3)
+    locks = face(own_server.port, timeout=5)
     locks.release(locks.acquire(key))
     own_server.stop()
     with pytest.raises(rlock.ConnectionError):
@@ -78,8 +78,8 @@ def test_a_server_that_stands_still_is_not_somebody_who_has_it(own_server, face,
 
 def test_a_server_that_stops_while_somebody_waits(own_server, face, key):
     own_server.say(f"RLOCK.ACQUIRE {key} other 60000")
-    locks = face(own_server.port, timeout=3)
-    waits = InThread(lambda: locks.acquire(key, wait=5))
+    locks = face(own_server.port, timeout=5)
+    waits = InThread(lambda: locks.acquire(key, wait=10))
     assert until(lambda: own_server.waiters(key) == 1)
     own_server.stop()
     with pytest.raises(rlock.ConnectionError):
@@ -159,11 +159,11 @@ def test_nothing_can_be_opened_within_the_time(server, key):
 
 def test_a_release_that_is_refused_for_longer_than_the_lease(own_server, face, key):
     locks = face(own_server.port)
-    hold = locks.acquire(key, lease=2)
+    hold = locks.acquire(key, lease=6)
     own_server.say("ACL SETUSER default -rlock.release")
     with pytest.raises(rlock.Refused, match="rlock.release"):
         locks.release(hold)
-    end = time.monotonic() + 4
+    end = time.monotonic() + 8
     while time.monotonic() < end:
         assert not own_server.is_free(key)  # the server renews it
         time.sleep(0.1)
@@ -176,9 +176,9 @@ def test_a_job_asks_again_when_its_release_was_taken(own_server, key, keys):
     """It would be given the hold that is about to end."""
     keys = [f"{key}:{n}" for n in range(keys)]
     verb = "rlock.release" if len(keys) == 1 else "rlock.mrelease"
-    with rlock.Locks(redis.Redis(port=own_server.port), timeout=3) as locks:
+    with rlock.Locks(redis.Redis(port=own_server.port), timeout=5) as locks:
         job = locks.job()
-        hold = job.acquire(keys, lease=2)
+        hold = job.acquire(keys, lease=6)
         own_server.say(f"ACL SETUSER default -{verb}")
         with pytest.raises(rlock.Refused, match=verb):
             hold.release()
@@ -191,7 +191,7 @@ def test_a_job_asks_again_when_its_release_was_taken(own_server, key, keys):
         own_server.say(f"ACL SETUSER default +{verb}")
         again = waits.result()
         assert again.token > hold.token
-        time.sleep(4)
+        time.sleep(8)
         assert again.lost.reason is None and not own_server.is_free(keys[0])
         assert all(own_server.is_free(one) for one in keys[1:])
         again.release()

@@ -139,7 +139,7 @@ def test_tokens_rise_over_all_who_use_it(server, faced, locks, key):
 
 
 def test_a_token_that_gets_no_reply(server, proxy, face, key):
-    faced = face(proxy.port, timeout=0.5)
+    faced = face(proxy.port, timeout=5)
     sticky = faced.sticky(key, lease=60)
     first = faced.use(sticky, faced.token)
 
@@ -321,7 +321,7 @@ def test_close_waits_for_the_release_that_is_under_way(server, locks, key):
 
 
 def test_close_without_a_connection_ends(server, proxy, key):
-    with rlock.Locks(redis.Redis(port=proxy.port), timeout=1) as locks:
+    with rlock.Locks(redis.Redis(port=proxy.port), timeout=5) as locks:
         sticky = locks.sticky(key, lease=60)
         with sticky.use():
             pass

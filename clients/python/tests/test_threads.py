@@ -30,7 +30,7 @@ def test_taken(locks, key):
         began = time.monotonic()
         with pytest.raises(rlock.NotAcquired):
             locks.acquire(key, wait=0.3)
-        assert 0.3 <= time.monotonic() - began < 5
+        assert 0.3 <= time.monotonic() - began < 20
 
 
 def test_waits_in_order(server, locks, key):
@@ -101,8 +101,8 @@ def test_the_bodys_own_error_comes_out(server, locks, key):
 
 
 def test_plain_lease(server, locks, key):
-    hold = locks.acquire(key, watchdog=False, lease=3)
-    hold.renew(lease=1.5)
+    hold = locks.acquire(key, watchdog=False, lease=6)
+    hold.renew(lease=4)
     assert hold.lost.wait(20) and hold.lost.reason in ("lease", "expired")
     with pytest.raises(rlock.Lost):
         hold.release()
@@ -120,7 +120,7 @@ def test_plain_lease_after_a_wait(server, locks, key):
 
 
 def test_max(server, locks, key):
-    hold = locks.acquire(key, max=1)
+    hold = locks.acquire(key, max=4)
     assert hold.lost.wait(20) and hold.lost.reason == "max"
     assert until(lambda: server.is_free(key))
 

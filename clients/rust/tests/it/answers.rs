@@ -9,9 +9,9 @@ use crate::server::{Server, client, ms, s, soon, until};
 async fn a_waiter_gets_a_connection_error_when_the_server_stops() {
     let server = Server::start();
     server.ask::<i64>("RLOCK.ACQUIRE jobs other 60000");
-    let locks = Locks::with_timeout(server.client(), s(2));
-    let waits = tokio::spawn(locks.acquire("jobs").wait(s(6)).into_future());
-    let tries = tokio::spawn(locks.acquire("jobs").wait(s(4)).into_future());
+    let locks = Locks::with_timeout(server.client(), s(5));
+    let waits = tokio::spawn(locks.acquire("jobs").wait(s(15)).into_future());
+    let tries = tokio::spawn(locks.acquire("jobs").wait(s(12)).into_future());
     server.waiting("jobs", 2).await;
     server.signal(libc::SIGSTOP);
     let ends = [soon(waits).await.unwrap(), soon(tries).await.unwrap()];
@@ -163,15 +163,23 @@ async fn a_cancel_that_is_refused_is_retried() {
     let server = Server::start();
     server.ask::<i64>("RLOCK.ACQUIRE jobs other 60000");
     let locks = without(&server, "rlock.cancel");
-    let waits = locks.acquire("jobs").lease(s(1)).wait_forever();
-    assert!(tokio::time::timeout(s(2), waits).await.is_err());
+    let waits = || {
+        let ask = locks.acquire("jobs").lease(s(4)).wait_forever();
+        tokio::spawn(ask.into_future())
+    };
+    let first = waits();
+    server.waiting("jobs", 1).await;
+    first.abort();
+    tokio::time::sleep(s(2)).await;
     assert_eq!(server.waiters("jobs"), 1);
     // To whom nobody listens, before it may be said.
     server.ask::<i64>("RLOCK.RELEASE jobs other");
     server.free("jobs").await;
     server.ask::<i64>("RLOCK.ACQUIRE jobs other 60000");
-    let waits = locks.acquire("jobs").lease(s(1)).wait_forever();
-    assert!(tokio::time::timeout(s(2), waits).await.is_err());
+    let second = waits();
+    server.waiting("jobs", 1).await;
+    second.abort();
+    _ = second.await;
     server.ask::<()>("ACL SETUSER bob +rlock.cancel");
     server.waiting("jobs", 0).await;
 }
@@ -182,7 +190,7 @@ async fn a_jobs_next_request_comes_after_a_release_that_was_refused() {
     let server = Server::start();
     let locks = without(&server, "rlock.release");
     let job = locks.job();
-    let ask = || locks.acquire("jobs").lease(s(3)).job(&job);
+    let ask = || locks.acquire("jobs").lease(s(6)).job(&job);
     for dropped in [true, false] {
         server.ask::<()>("ACL SETUSER bob -rlock.release");
         let first = soon(ask()).await.unwrap();
@@ -200,7 +208,7 @@ async fn a_jobs_next_request_comes_after_a_release_that_was_refused() {
         let next = soon(next).await.unwrap().unwrap();
         assert!(next.token() > token);
         // Two heartbeats.
-        tokio::time::sleep(s(2)).await;
+        tokio::time::sleep(s(4)).await;
         assert!(!next.is_lost() && !server.is_free("jobs"));
         assert_eq!(soon(next.release()).await, Ok(()));
     }

@@ -169,11 +169,11 @@ async fn a_scope_releases_and_its_body_ends_with_the_lock() {
 async fn a_plain_hold_has_a_deadline_and_is_renewed_by_hand() {
     let server = Server::start();
     let locks = server.locks();
-    let hold = locks.acquire("jobs").plain().lease(s(3)).await.unwrap();
-    assert!(hold.remaining().unwrap() <= s(3));
+    let hold = locks.acquire("jobs").plain().lease(s(6)).await.unwrap();
+    assert!(hold.remaining().unwrap() <= s(6));
     hold.renew(s(60)).await.unwrap();
     assert!(hold.remaining().unwrap() > s(50));
-    hold.renew(s(1)).await.unwrap();
+    hold.renew(s(4)).await.unwrap();
     let reason = reason(&hold).await;
     assert!(reason == "lease" || reason == "expired", "{reason}");
     assert!(matches!(hold.renew(s(1)).await, Err(Error::Lost(_))));
@@ -183,7 +183,7 @@ async fn a_plain_hold_has_a_deadline_and_is_renewed_by_hand() {
 #[tokio::test]
 async fn max_bounds_a_hold() {
     let server = Server::start();
-    let hold = server.locks().acquire("jobs").max(s(1)).await.unwrap();
+    let hold = server.locks().acquire("jobs").max(s(4)).await.unwrap();
     assert_eq!(reason(&hold).await, "max");
     server.free("jobs").await;
     assert_eq!(hold.release().await, Err(Error::Lost(Reason::Max)));

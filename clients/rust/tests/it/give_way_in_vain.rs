@@ -87,7 +87,7 @@ async fn a_user_who_may_not_any_more() {
     ] {
         let job = world.locks.job();
         // So that it is retried soon.
-        let ask = || match (of_a_job, world.locks.acquire("jobs").lease(s(3))) {
+        let ask = || match (of_a_job, world.locks.acquire("jobs").lease(s(6))) {
             (true, ask) => ask.job(&job).wait(s(20)),
             (false, ask) => ask.wait(s(20)),
         };
@@ -126,7 +126,7 @@ async fn a_reply_that_is_taken_at_once() {
     let world = World::start().await;
     let job = world.locks.job();
     for _ in 0..10 {
-        let ask = world.locks.acquire("jobs").job(&job).lease(s(2));
+        let ask = world.locks.acquire("jobs").job(&job).lease(s(6));
         let mut hold = soon(ask.wait(s(20))).await.unwrap();
         let waits = wanted_by(&world, &hold).await;
         world
@@ -245,7 +245,7 @@ async fn a_release_that_the_next_connection_is_refused() {
 #[tokio::test]
 async fn there_is_no_answer_any_more() {
     let world = World::start().await;
-    let locks = Locks::with_timeout(client(world.proxy.port), s(1));
+    let locks = Locks::with_timeout(client(world.proxy.port), s(5));
     let mut hold = soon(locks.acquire("jobs").plain().lease(s(60)))
         .await
         .unwrap();

@@ -3,7 +3,7 @@
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use rlock_client::{Error, Locks, Quorum, blocking};
+use rlock_client::{Error, Locks, Quorum, Reason, blocking};
 
 use crate::server::{Server, ms, s, soon, until};
 
@@ -43,7 +43,7 @@ async fn the_longest_times_are_no_error() {
 async fn a_very_short_lease_ends_no_other_hold() {
     let server = Server::start();
     let locks = server.locks();
-    let held = locks.acquire("held").await.unwrap();
+    let mut held = locks.acquire("held").await.unwrap();
     for lease in [Duration::from_nanos(1), ms(1), ms(3)] {
         // A server may be silent for longer than it lasts: only one that ends with its connection has
         // that watched so closely.
@@ -52,7 +52,15 @@ async fn a_very_short_lease_ends_no_other_hold() {
         tokio::time::sleep(ms(150)).await;
         assert_eq!(held.reason(), None);
     }
-    assert_eq!(soon(held.renew(ms(1))).await, Ok(()));
+    // A busy machine may not answer within 100 ms, and then the connection is lost; but it is not so slow each time.
+    for n in 1.. {
+        match soon(held.renew(ms(1))).await {
+            Ok(()) => break,
+            Err(end) => assert_eq!(end, Error::Lost(Reason::Connection)),
+        }
+        assert!(n < 20, "it is too short each time");
+        held = soon(locks.acquire("held").wait(s(20))).await.unwrap();
+    }
 }
 
 #[tokio::test]
@@ -89,17 +97,17 @@ async fn asked<F: Future + Unpin>(ask: impl Fn() -> F) -> F {
 #[tokio::test]
 async fn a_paused_task_does_not_take_the_server_for_silent() {
     let server = Server::start();
-    let locks = Locks::with_timeout(server.client(), s(3));
+    let locks = Locks::with_timeout(server.client(), s(5));
     drop(soon(locks.acquire("other")).await);
     let asks = asked(|| locks.acquire("jobs").into_future()).await;
-    std::thread::sleep(s(4));
+    std::thread::sleep(s(6));
     assert_eq!(soon(soon(asks).await.unwrap().release()).await, Ok(()));
 
-    let plain = soon(locks.acquire("plain").plain().lease(s(3)))
+    let plain = soon(locks.acquire("plain").plain().lease(s(5)))
         .await
         .unwrap();
     let renews = asked(|| Box::pin(plain.renew(s(60)))).await;
-    std::thread::sleep(s(4));
+    std::thread::sleep(s(6));
     assert_eq!(soon(renews).await, Ok(()));
     assert_eq!(soon(plain.release()).await, Ok(()));
 }
@@ -109,7 +117,7 @@ async fn a_paused_task_does_not_take_the_server_for_silent() {
 async fn a_lease_that_passed_here_is_released_there() {
     let server = Server::start();
     let locks = server.locks();
-    let plain = locks.acquire("plain").plain().lease(s(3)).await.unwrap();
+    let plain = locks.acquire("plain").plain().lease(s(5)).await.unwrap();
     // By another connection, so that its answer never comes.
     let renew = format!("RLOCK.RENEW plain {} 60000", plain.owner());
     assert_eq!(server.ask::<i64>(&renew), 1);
@@ -134,7 +142,7 @@ fn a_fork_that_releases_a_hold_by_quorum_gets_lost() {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let end = runtime.unwrap().block_on(held.release());
         drop(plain);
-        let is_lost = end == Err(Error::Lost(rlock_client::Reason::Fork));
+        let is_lost = end == Err(Error::Lost(Reason::Fork));
         // SAFETY: ends this process, without what the parent is to do at its end.
         unsafe { libc::_exit(if is_lost { 7 } else { 1 }) };
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use redis::Client;
 use rlock_client::{Backend, Error, Locks, Quorum, blocking};
@@ -121,7 +122,7 @@ async fn a_release_is_heard_long_before_the_next_try() {
         let waits = tokio::spawn(theirs.acquire("jobs").wait(s(60)).into_future());
         until(|| places(&server, "jobs") == 1).await;
         tried(&server).await;
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         held.release().await.unwrap();
         soon(waits).await.unwrap().unwrap().release().await.unwrap();
         best = best.min(begun.elapsed());
@@ -135,18 +136,33 @@ async fn a_release_is_heard_long_before_the_next_try() {
 #[tokio::test]
 async fn a_wait_keeps_its_place_when_its_connection_is_gone() {
     let server = plain();
-    let locks = server.locks();
-    let held = server.locks().acquire("jobs").await.unwrap();
+    // The server keeps a place for two seconds after a try. Where a busy machine took those, it is done again.
+    for _ in 0..20 {
+        if keeps_its_place(&server).await {
+            return;
+        }
+    }
+    panic!("the machine is too slow to see it");
+}
+
+/// Whether the machine was fast enough to see it.
+async fn keeps_its_place(server: &Server) -> bool {
+    let (locks, others) = (server.locks(), server.locks());
+    let held = server.locks().acquire("jobs").wait(s(60)).await.unwrap();
     let waits = |locks: &Locks| tokio::spawn(locks.acquire("jobs").wait(s(60)).into_future());
     let name = || server.ask::<Vec<String>>("ZRANGE rlock1_queue:{jobs} 0 -1 WITHSCORES");
     let ours = waits(&locks);
-    until(|| places(&server, "jobs") == 1).await;
+    until(|| places(server, "jobs") == 1).await;
+    let mut seen = Instant::now();
     let place = name();
-    let others = server.locks();
     let behind = waits(&others);
-    until(|| places(&server, "jobs") == 2).await;
+    until(|| places(server, "jobs") == 2).await;
     let both = name();
+    // A try is half a second old at most.
+    let in_time = |seen: Instant| seen.elapsed() < ms(1400);
+    let mut fast = in_time(seen);
     for forgets in [false, true, false] {
+        seen = Instant::now();
         let heard = || server.ask::<Vec<String>>("PUBSUB CHANNELS redisson_lock__channel:{jobs}:*");
         if forgets {
             server.ask::<()>("FUNCTION FLUSH");
@@ -155,19 +171,31 @@ async fn a_wait_keeps_its_place_when_its_connection_is_gone() {
         }
         until(|| heard().len() == 2).await;
         tokio::time::sleep(ms(600)).await;
-        assert_eq!(name(), both);
+        let now = name();
+        fast &= in_time(seen);
+        assert!(!fast || now == both, "{now:?} {both:?}");
     }
+    seen = Instant::now();
     held.release().await.unwrap();
+    until(|| ours.is_finished() || behind.is_finished()).await;
+    fast &= in_time(seen);
+    if !fast {
+        for one in [locks, others] {
+            soon(one.close()).await;
+        }
+        return false;
+    }
     let hold = soon(ours).await.unwrap().unwrap();
     // In its turn.
     assert!(!behind.is_finished() && place != name());
     hold.release().await.unwrap();
     let hold = soon(behind).await.unwrap().unwrap();
     let more: Vec<_> = (0..3).map(|_| waits(&locks)).collect();
-    until(|| places(&server, "jobs") == 1).await;
+    until(|| places(server, "jobs") == 1).await;
     soon(locks.close()).await;
-    assert_eq!(places(&server, "jobs"), 0);
+    assert_eq!(places(server, "jobs"), 0);
     drop((hold, more));
+    true
 }
 
 #[tokio::test]
@@ -183,9 +211,9 @@ async fn who_gives_up_between_two_connections_leaves_its_place_to_the_next() {
         let first = waits();
         until(|| places(&server, "jobs") == 1).await;
         let second = waits();
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         tried(&server).await;
-        let (before, kept) = (place(), std::time::Instant::now());
+        let (before, kept) = (place(), Instant::now());
         // A try is under way, so that the server is told of the end of that request.
         proxy.freeze(true);
         tokio::time::sleep(ms(700)).await;
@@ -256,8 +284,8 @@ async fn a_hold_is_renewed_and_outlives_its_connections() {
     let server = plain();
     let proxy = Proxy::before(server.port).await;
     let locks = Locks::new(client(proxy.port));
-    let hold = locks.acquire("jobs").lease(s(4)).await.unwrap();
-    for _ in 0..10 {
+    let hold = locks.acquire("jobs").lease(s(8)).await.unwrap();
+    for _ in 0..20 {
         tokio::time::sleep(ms(500)).await;
         proxy.close();
     }
@@ -276,11 +304,11 @@ async fn a_hold_is_renewed_and_outlives_its_connections() {
 async fn why_a_hold_is_lost() {
     let server = plain();
     let locks = server.locks();
-    let hold = locks.acquire("jobs").lease(s(3)).await.unwrap();
+    let hold = locks.acquire("jobs").lease(s(6)).await.unwrap();
     server.ask::<i64>("DEL jobs");
     assert_eq!(reason(&hold).await, "deleted");
     assert!(matches!(hold.release().await, Err(Error::Lost(_))));
-    let hold = locks.acquire("jobs").lease(s(3)).await.unwrap();
+    let hold = locks.acquire("jobs").lease(s(6)).await.unwrap();
     server.ask::<()>("SET jobs somebody");
     assert_eq!(reason(&hold).await, "overwritten");
     server.ask::<i64>("DEL jobs");
@@ -301,10 +329,10 @@ async fn a_server_that_forgets_the_functions_loses_no_hold() {
             server.ask::<()>("FUNCTION FLUSH");
             server.ask::<()>("SCRIPT FLUSH");
         };
-        let hold = locks.acquire("jobs").lease(s(3)).await.unwrap();
+        let hold = locks.acquire("jobs").lease(s(6)).await.unwrap();
         let waits = tokio::spawn(locks.acquire("jobs").wait(s(60)).into_future());
         until(|| places(&server, "jobs") == 1).await;
-        for _ in 0..8 {
+        for _ in 0..16 {
             forget();
             tokio::time::sleep(ms(500)).await;
         }
@@ -425,9 +453,9 @@ async fn by_quorum() {
     let servers = [plain(), plain(), plain()];
     let quorum = || Quorum::new(servers.iter().map(Server::client));
     let (ours, theirs) = (quorum(), quorum());
-    let hold = soon(ours.acquire("jobs").lease(s(3))).await.unwrap();
+    let hold = soon(ours.acquire("jobs").lease(s(6))).await.unwrap();
     let waits = tokio::spawn(theirs.acquire("jobs").wait(s(30)).into_future());
-    tokio::time::sleep(s(4)).await;
+    tokio::time::sleep(s(8)).await;
     assert!(!hold.is_lost() && !waits.is_finished());
     let token = hold.token();
     hold.release().await.unwrap();

@@ -288,7 +288,7 @@ fn a_fork_holds_nothing_and_has_a_session_of_its_own() {
 #[tokio::test]
 async fn close_returns_when_the_server_is_silent() {
     let server = Server::start();
-    let locks = Locks::with_timeout(server.client(), s(1));
+    let locks = Locks::with_timeout(server.client(), s(5));
     let hold = locks.acquire("jobs").lease(s(60)).await.unwrap();
     server.signal(libc::SIGSTOP);
     let begun = Instant::now();

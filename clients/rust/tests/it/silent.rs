@@ -11,6 +11,9 @@ use crate::server::{PATIENCE, Server, client, ms, s, soon, until};
 
 const PORT: &str = "RLOCK_TEST_PORT";
 
+/// Longer than a server stands still on a busy machine: with an answer that late the connection is lost.
+const SHORT: Duration = s(4);
+
 /// This program once more, which holds a lock.
 struct Holder {
     process: Child,
@@ -89,7 +92,7 @@ fn the_holder() {
 #[tokio::test]
 async fn it_loses_what_somebody_waits_for() {
     let server = Server::start();
-    let mut holder = Holder::start(&server, Some(s(2)), s(1));
+    let mut holder = Holder::start(&server, Some(s(2)), SHORT);
     let waits = tokio::spawn(server.locks().acquire("jobs").wait(s(60)).into_future());
     server.waiting("jobs", 1).await;
     holder.signal(libc::SIGSTOP);
@@ -106,11 +109,11 @@ async fn it_loses_what_somebody_waits_for() {
 #[tokio::test]
 async fn it_loses_nothing_within_its_patience() {
     let server = Server::start();
-    let holder = Holder::start(&server, Some(s(60)), s(1));
+    let holder = Holder::start(&server, Some(s(60)), SHORT);
     let waits = tokio::spawn(server.locks().acquire("jobs").wait(s(120)).into_future());
     server.waiting("jobs", 1).await;
     holder.signal(libc::SIGSTOP);
-    tokio::time::sleep(s(4)).await;
+    tokio::time::sleep(s(6)).await;
     assert!(!waits.is_finished());
     holder.signal(libc::SIGCONT);
     holder.releases("released Ok(())");
@@ -120,9 +123,9 @@ async fn it_loses_nothing_within_its_patience() {
 #[tokio::test]
 async fn it_loses_nothing_that_nobody_waits_for() {
     let server = Server::start();
-    let holder = Holder::start(&server, Some(s(1)), s(1));
+    let holder = Holder::start(&server, Some(s(1)), SHORT);
     holder.signal(libc::SIGSTOP);
-    tokio::time::sleep(s(4)).await;
+    tokio::time::sleep(s(6)).await;
     holder.signal(libc::SIGCONT);
     holder.releases("released Ok(())");
 }
@@ -130,11 +133,11 @@ async fn it_loses_nothing_that_nobody_waits_for() {
 #[tokio::test]
 async fn it_loses_nothing_without_a_patience() {
     let server = Server::start();
-    let holder = Holder::start(&server, None, s(1));
+    let holder = Holder::start(&server, None, SHORT);
     let waits = tokio::spawn(server.locks().acquire("jobs").wait(s(60)).into_future());
     server.waiting("jobs", 1).await;
     holder.signal(libc::SIGSTOP);
-    tokio::time::sleep(s(4)).await;
+    tokio::time::sleep(s(6)).await;
     assert!(!waits.is_finished());
     holder.signal(libc::SIGCONT);
     holder.releases("released Ok(())");
@@ -153,7 +156,7 @@ async fn the_server_is_told_the_patience_or_the_longest_lease_that_it_renews() {
     let server = Server::start();
     let proxy = Proxy::before(server.port).await;
     let locks = Locks::new(client(proxy.port));
-    let hold = locks.acquire("jobs").lease(s(3)).await.unwrap();
+    let hold = locks.acquire("jobs").lease(s(6)).await.unwrap();
     let plain = locks.acquire("plain").plain().lease(s(50)).await.unwrap();
     let long = locks.acquire("long").lease(s(40)).await.unwrap();
     until(|| said(&proxy, "RLOCK.HEARTBEAT\n40000") > 1).await;
@@ -161,7 +164,7 @@ async fn the_server_is_told_the_patience_or_the_longest_lease_that_it_renews() {
     let before = said(&proxy, "RLOCK.HEARTBEAT\n30000");
     until(|| said(&proxy, "RLOCK.HEARTBEAT\n30000") > before).await;
     hold.renew(s(35)).await.unwrap();
-    let short = locks.acquire("short").lease(s(2)).await.unwrap();
+    let short = locks.acquire("short").lease(s(5)).await.unwrap();
     until(|| said(&proxy, "RLOCK.HEARTBEAT\n35000") > 0).await;
     assert_eq!(said(&proxy, "PING"), 0);
     for hold in [hold, plain, short] {
@@ -195,8 +198,8 @@ async fn without_a_patience_it_says_ping() {
     let server = Server::start();
     let proxy = Proxy::before(server.port).await;
     let locks = Locks::new(client(proxy.port)).patience(None).unwrap();
-    let hold = locks.acquire("jobs").lease(s(1)).await.unwrap();
-    until(|| said(&proxy, "PING") > 6).await;
+    let hold = locks.acquire("jobs").lease(SHORT).await.unwrap();
+    until(|| said(&proxy, "PING") > 3).await;
     assert!(!proxy.asked().contains("HEARTBEAT"));
     assert_eq!(hold.release().await, Ok(()));
 }
@@ -204,9 +207,10 @@ async fn without_a_patience_it_says_ping() {
 /// It says PING, and is alive by that.
 async fn goes_on_by_ping(proxy: &Proxy, what: &str) {
     let locks = Locks::new(client(proxy.port));
-    let hold = locks.acquire("jobs").lease(s(1)).await.unwrap();
-    until(|| said(proxy, "PING") > 9).await;
-    assert_eq!(proxy.asked().matches(what).count(), 1);
+    let hold = locks.acquire("jobs").lease(SHORT).await.unwrap();
+    until(|| said(proxy, "PING") > 4).await;
+    // Others may be sent before the first is answered.
+    assert!((1..=3).contains(&proxy.asked().matches(what).count()));
     assert!(!hold.is_lost());
     assert_eq!(hold.release().await, Ok(()));
 }
@@ -232,7 +236,7 @@ async fn who_may_not_say_heartbeat_says_ping_on_that_connection() {
     proxy.close();
     assert_eq!(soon(hold.lost()).await, Reason::Connection);
     let before = said(&proxy, "RLOCK.HEARTBEAT\n30000");
-    let hold = soon(locks.acquire("jobs").wait(s(20)).lease(s(1)))
+    let hold = soon(locks.acquire("jobs").wait(s(20)).lease(SHORT))
         .await
         .unwrap();
     until(|| said(&proxy, "RLOCK.HEARTBEAT\n30000") > before + 3).await;

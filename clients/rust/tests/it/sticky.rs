@@ -210,7 +210,7 @@ async fn tokens_rise_over_all_who_have_it() {
 async fn a_token_that_gets_no_reply() {
     let server = Server::start();
     let proxy = Proxy::before(server.port).await;
-    let locks = Locks::with_timeout(client(proxy.port), ms(500));
+    let locks = Locks::with_timeout(client(proxy.port), s(5));
     let sticky = locks.sticky("jobs").lease(s(60)).build().unwrap();
     let first = token(&sticky).await;
     let body = |used: rlock_client::Use| {

@@ -122,11 +122,11 @@ async fn not_by_who_only_tries() {
 #[tokio::test]
 async fn as_long_as_somebody_waits_and_no_longer() {
     let world = World::start().await;
-    let hold = soon(world.locks.acquire("jobs").lease(s(3))).await.unwrap();
+    let hold = soon(world.locks.acquire("jobs").lease(s(6))).await.unwrap();
     let waits = world.waits().await;
     assert!(soon(hold.wanted()).await);
     // It was said long ago for the first time.
-    tokio::time::sleep(s(6)).await;
+    tokio::time::sleep(s(8)).await;
     until(|| hold.is_wanted()).await;
     waits.abort();
     world.server.waiting("jobs", 0).await;

@@ -83,7 +83,7 @@ class GiveWayInVainTest extends WithWay {
         for (boolean ofAJob : new boolean[] {false, true}) {
             for (String verb : List.of("acquire", "release")) {
                 String name = key + ":" + verb + ofAJob;
-                Request request = Request.of(name).lease(Duration.ofSeconds(3)).waiting(LONG); // so that it is retried soon
+                Request request = Request.of(name).lease(Duration.ofSeconds(6)).waiting(LONG); // so that it is retried soon
                 request = ofAJob ? request.job(locks.job()) : request;
                 Hold hold = locks.acquire(request);
                 var waits = wantedBy(hold, Request.of(name));
@@ -197,7 +197,7 @@ class GiveWayInVainTest extends WithWay {
     @Test
     void thereIsNoConnectionAnyMore() throws Exception {
         RedisClient client = Server.client(proxy.port);
-        try (var own = Locks.over(client, Duration.ofSeconds(1))) {
+        try (var own = Locks.over(client, Duration.ofSeconds(5))) {
             Hold hold = own.acquire(plain(60));
             var waits = wantedBy(hold, Request.of(key));
             proxy.refuse(true);

@@ -25,12 +25,12 @@ class JobTest extends WithServer {
     /** A short lease, so that it is retried soon. */
     private static Request request(Job job, String... keys) {
         return (keys.length == 1 ? Request.of(keys[0]) : Request.of(keys[0], keys[1]))
-                .job(job).lease(Duration.ofSeconds(3)).waiting(LONG);
+                .job(job).lease(Duration.ofSeconds(6)).waiting(LONG);
     }
 
     private static void staysHeld(Hold hold) throws Exception {
         assertThrows(TimeoutException.class,
-                () -> hold.lost().toCompletableFuture().get(2, TimeUnit.SECONDS));
+                () -> hold.lost().toCompletableFuture().get(4, TimeUnit.SECONDS));
         assertFalse(server.isFree(hold.key()));
         hold.release();
     }
@@ -81,7 +81,7 @@ class JobTest extends WithServer {
     @Test
     void whatIsNotTakenInTime() throws Exception {
         var client = Server.client(server.port);
-        try (var own = Locks.over(client, Duration.ofSeconds(3))) {
+        try (var own = Locks.over(client, Duration.ofSeconds(6))) {
             Job job = own.job();
             Hold first = own.acquire(request(job, key));
             refuse("rlock.release");

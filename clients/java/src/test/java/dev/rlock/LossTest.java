@@ -73,7 +73,7 @@ class LossTest extends WithServer {
 
     @Test
     void aPlainLeaseEndsAtItsTime() throws Exception {
-        Hold hold = hold(Request.of(key).watchdog(false).lease(Duration.ofMillis(1500)));
+        Hold hold = hold(Request.of(key).watchdog(false).lease(Duration.ofSeconds(4)));
         String reason = reason(hold);
         assertTrue(reason.equals("lease") || reason.equals("expired"), reason);
         server.awaitFree(key);
@@ -81,9 +81,9 @@ class LossTest extends WithServer {
 
     @Test
     void aPlainLeaseIsRenewedByHand() throws Exception {
-        Hold hold = hold(Request.of(key).watchdog(false).lease(Duration.ofSeconds(3)));
+        Hold hold = hold(Request.of(key).watchdog(false).lease(Duration.ofSeconds(6)));
         hold.renew(Duration.ofMinutes(1));
-        Thread.sleep(3_200); // it would have ended
+        Thread.sleep(6_200); // it would have ended
         assertFalse(hold.isLost());
         hold.release();
         assertTrue(server.isFree(key));
@@ -101,7 +101,7 @@ class LossTest extends WithServer {
     @Test
     void aHoldIsLeftToItsLease() throws Exception {
         Hold hold = hold(Request.of(key).watchdog(false).lease(LONG));
-        hold.atLeast(Duration.ofSeconds(3));
+        hold.atLeast(Duration.ofSeconds(6));
         hold.release();
         assertFalse(server.isFree(key));
         assertFalse(hold.isLost());
@@ -111,15 +111,15 @@ class LossTest extends WithServer {
 
     @Test
     void maxBoundsAHold() throws Exception {
-        Hold hold = hold(Request.of(key).max(Duration.ofSeconds(1)));
+        Hold hold = hold(Request.of(key).max(Duration.ofSeconds(4)));
         assertEquals("max", reason(hold));
         server.awaitFree(key);
     }
 
     @Test
     void aShortLeaseIsRenewedByTheServer() throws Exception {
-        Hold hold = hold(Request.of(key).lease(Duration.ofSeconds(2)));
-        Thread.sleep(5_000);
+        Hold hold = hold(Request.of(key).lease(Duration.ofSeconds(5)));
+        Thread.sleep(8_000);
         assertFalse(hold.isLost());
         hold.release();
     }

@@ -100,7 +100,7 @@ class PlainHoldTest extends WithServer {
 
     @Test
     void theDeadlineStays() throws Exception {
-        var lease = Duration.ofSeconds(12);
+        var lease = Duration.ofSeconds(16);
         long began = System.nanoTime();
         Hold hold = locks.acquire(Request.of(key).watchdog(false).lease(lease));
         long taken = System.nanoTime();
@@ -112,14 +112,14 @@ class PlainHoldTest extends WithServer {
         proxy.hold(false);
         locks.acquire(key + ":beside", LONG).release(); // behind the renewal
         // The message that says how much was left takes its time.
-        long most = lease.toMillis() - (System.nanoTime() - taken) / 1_000_000 + 3_000;
+        long most = lease.toMillis() - (System.nanoTime() - taken) / 1_000_000 + 6_000;
         long left = (Long) server.say("PTTL " + key);
         long least = lease.toMillis() - (System.nanoTime() - began) / 1_000_000 - 100;
         assertTrue(left > least && left < most, left + " ms are left, and not " + least + " to " + most);
         assertFalse(hold.isLost());
         reason(hold);
         long took = (System.nanoTime() - began) / 1_000_000;
-        assertTrue(took > 11_950 && System.nanoTime() - cut < lease.toNanos(), "lost after " + took + " ms");
+        assertTrue(took > 15_950 && System.nanoTime() - cut < lease.toNanos(), "lost after " + took + " ms");
     }
 
     @Test

@@ -54,18 +54,24 @@ final class Proxy implements AutoCloseable {
     private void accept() {
         try {
             while (true) {
-                Socket client = listener.accept();
-                if (refusing) {
-                    client.close();
-                    continue;
-                }
-                var server = new Socket("127.0.0.1", to);
-                sockets.addAll(List.of(client, server));
-                daemon(() -> requests(client, server));
-                daemon(() -> replies(server, client));
+                connect(listener.accept());
             }
         } catch (IOException error) {
             // It was closed.
+        }
+    }
+
+    /** In one step: it is closed by the next cut, or begins after it. */
+    private void connect(Socket client) throws IOException {
+        synchronized (sockets) {
+            if (refusing) {
+                client.close();
+                return;
+            }
+            var server = new Socket("127.0.0.1", to);
+            sockets.addAll(List.of(client, server));
+            daemon(() -> requests(client, server));
+            daemon(() -> replies(server, client));
         }
     }
 
@@ -159,18 +165,22 @@ final class Proxy implements AutoCloseable {
     }
 
     void cut() {
-        for (Socket socket : sockets) {
-            try {
-                socket.close();
-            } catch (IOException error) {
-                throw new UncheckedIOException(error);
+        synchronized (sockets) {
+            for (Socket socket : sockets) {
+                try {
+                    socket.close();
+                } catch (IOException error) {
+                    throw new UncheckedIOException(error);
+                }
             }
+            sockets.clear();
         }
-        sockets.clear();
     }
 
     void refuse(boolean refusing) {
-        this.refusing = refusing;
+        synchronized (sockets) {
+            this.refusing = refusing;
+        }
     }
 
     synchronized void holdAt(String word) {

@@ -53,7 +53,7 @@ class RefusalTest extends WithServer {
             });
             thread.setDaemon(true);
             thread.start();
-            var refused = assertInstanceOf(RefusedException.class, thrown.get(4, TimeUnit.SECONDS));
+            var refused = assertInstanceOf(RefusedException.class, thrown.get(20, TimeUnit.SECONDS));
             assertEquals(code, refused.code());
         }
     }
@@ -122,7 +122,7 @@ class RefusalTest extends WithServer {
                 var waits = locks.acquireAsync(Request.of("taken").waitingForEver());
                 own.awaitWaiters("taken", 1);
                 own.say("ACL DELUSER boss");
-                var error = assertThrows(Exception.class, () -> waits.get(10, TimeUnit.SECONDS));
+                var error = assertThrows(Exception.class, () -> waits.get(20, TimeUnit.SECONDS));
                 assertEquals("WRONGPASS", assertInstanceOf(RefusedException.class, error.getCause()).code());
                 assertEquals("WRONGPASS", assertThrows(RefusedException.class, () -> hold.renew(LONG)).code());
             });
@@ -161,11 +161,7 @@ class RefusalTest extends WithServer {
 
     @Test
     void aClientThatCannotConnectSaysWhy() {
-        int free;
-        try (var closed = new Proxy(server.port)) {
-            free = closed.port;
-        }
-        var client = Server.client(free);
+        var client = Server.client(Ports.free());
         try (var locks = Locks.over(client, Duration.ofSeconds(3))) {
             var error = assertThrows(ConnectionException.class, () -> locks.acquire(key, Duration.ZERO));
             assertTrue(error.getMessage().contains("refused"), error.getMessage());

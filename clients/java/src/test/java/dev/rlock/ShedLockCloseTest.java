@@ -28,10 +28,10 @@ class ShedLockCloseTest extends WithServer {
     @Test
     void aCloseLeavesALockToItsLeastTime() throws Exception {
         try (var others = LocksTest.through(server.port)) {
-            var job = job(others.locks(), Duration.ofSeconds(5));
+            var job = job(others.locks(), Duration.ofSeconds(30));
             others.locks().close();
             assertFalse(server.isFree("shedlock:" + key));
-            assertTrue(left() > 1_000 && left() <= 5_000, left() + " ms");
+            assertTrue(left() > 10_000 && left() <= 30_000, left() + " ms");
             job.unlock(); // says nothing, as ever
         }
         server.say("RLOCK.FORCE shedlock:" + key);
@@ -56,9 +56,9 @@ class ShedLockCloseTest extends WithServer {
         var shorter = job.extend(MOST, Duration.ZERO).orElseThrow();
         shorter.unlock();
         assertTrue(server.isFree("shedlock:" + key));
-        var longer = job(locks, Duration.ZERO).extend(MOST, Duration.ofSeconds(20)).orElseThrow();
+        var longer = job(locks, Duration.ZERO).extend(MOST, Duration.ofSeconds(40)).orElseThrow();
         longer.unlock();
-        assertTrue(left() > 15_000 && left() <= 20_000, left() + " ms");
+        assertTrue(left() > 20_000 && left() <= 40_000, left() + " ms");
         server.say("RLOCK.FORCE shedlock:" + key);
     }
 
@@ -69,9 +69,9 @@ class ShedLockCloseTest extends WithServer {
             proxy.cutAt("RLOCK.RENEW", false);
             job.unlock();
             Server.await("its rest", () -> left() <= 30_000);
-            assertTrue(left() > 20_000, left() + " ms");
+            assertTrue(left() > 10_000, left() + " ms");
         }
-        assertTrue(left() > 20_000, left() + " ms");
+        assertTrue(left() > 10_000, left() + " ms");
         server.say("RLOCK.FORCE shedlock:" + key);
     }
 

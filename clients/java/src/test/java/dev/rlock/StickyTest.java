@@ -177,7 +177,7 @@ class StickyTest extends WithOthers {
     @Test
     void aTokenThatGetsNoReply() throws Exception {
         var client = Server.client(proxy.port);
-        try (Locks locks = Locks.over(client, Duration.ofMillis(500))) {
+        try (Locks locks = Locks.over(client, Duration.ofSeconds(5))) {
             Sticky sticky = locks.sticky(key, SECOND, LONG, Duration.ofMinutes(1));
             long first = token(sticky);
             String before;

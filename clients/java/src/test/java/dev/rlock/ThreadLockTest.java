@@ -162,7 +162,7 @@ class ThreadLockTest extends WithServer {
 
     @Test
     void aLeaseThatEndedLetsOthersInAndUnlockReportsIt() throws Exception {
-        var lock = locks.lock(Request.of(key).watchdog(false).lease(Duration.ofMillis(1500)));
+        var lock = locks.lock(Request.of(key).watchdog(false).lease(Duration.ofSeconds(4)));
         lock.lock();
         var other = later(() -> {
             locks.lock(key).lock();

@@ -152,7 +152,7 @@ class ThreadReadWriteLockTest extends WithServer {
     @Test
     void aReadersLeaseEndsAlone() throws Exception {
         var lease = Request.of(key).read().watchdog(false);
-        var shorter = locks.lock(lease.lease(Duration.ofSeconds(2)));
+        var shorter = locks.lock(lease.lease(Duration.ofSeconds(4)));
         shorter.lock();
         var done = new CountDownLatch(1);
         var other = later(() -> {
@@ -171,7 +171,7 @@ class ThreadReadWriteLockTest extends WithServer {
 
     @Test
     void aWritersLeaseEnds() throws Exception {
-        var write = locks.lock(Request.of(key).write().watchdog(false).lease(Duration.ofSeconds(2)));
+        var write = locks.lock(Request.of(key).write().watchdog(false).lease(Duration.ofSeconds(4)));
         write.lock();
         assertTrue(inThread(() -> write().tryLock(20, TimeUnit.SECONDS)));
         assertThrows(IllegalMonitorStateException.class, write::unlock);

@@ -60,10 +60,10 @@ class WantedTest extends WithOthers {
 
     @Test
     void asLongAsSomebodyWaitsAndNoLonger() throws Exception {
-        Hold hold = locks.acquire(Request.of(key).lease(Duration.ofSeconds(3)));
+        Hold hold = locks.acquire(Request.of(key).lease(Duration.ofSeconds(6)));
         var waits = waits(Request.of(key));
         assertTrue(end(hold.wanted()));
-        Thread.sleep(6_000); // it was said long ago for the first time
+        Thread.sleep(8_000); // it was said long ago for the first time
         awaitWanted(hold, true);
         waits.cancel(true);
         server.awaitWaiters(key, 0);
