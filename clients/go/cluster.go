@@ -76,9 +76,14 @@ func (r *cluster) node(client *redis.Client, key string) *session {
 	return s
 }
 
+// The pause between two looks at who has which slots, unless the look itself takes long. What
+// the client knows of them is as old as the pause.
+const lookAgain = 100 * time.Millisecond
+
 // find asks again for what is unrouted, at the nodes that have the slots now.
 func (r *cluster) find() {
-	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
+	var took time.Duration
+	for delay := 10 * time.Millisecond; ; delay = max(min(2*delay, lookAgain), 4*took) {
 		r.client.ReloadState(r.locks.ended) // goes on beside this
 		select {
 		case <-time.After(delay):
@@ -97,6 +102,7 @@ func (r *cluster) find() {
 		if len(keys) == 0 || r.locks.ended.Err() != nil {
 			return
 		}
+		began := time.Now()
 		nodes := map[string]*redis.Client{}
 		for _, key := range keys {
 			if nodes[key] != nil {
@@ -111,6 +117,7 @@ func (r *cluster) find() {
 				r.locks.locked(func() { r.unrouted.failure = err })
 			}
 		}
+		took = time.Since(began)
 		r.locks.locked(func() { r.send(nodes) })
 	}
 }

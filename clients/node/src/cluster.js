@@ -77,9 +77,10 @@ export class ClusterRouter {
     return session;
   }
 
-  /** A hash tag of a slot that the node of this session serves. @param {Session} session */
+  /** A hash tag of a slot that the node of this session serves; throws where it serves none. @param {Session} session */
   tagOf({ address }) {
     const node = `${address?.host}:${address?.port}`;
+    if (!this.#nodes.includes(node)) throw new Error('the node serves no slot');
     return tagFor((slot) => this.#nodes[slot] === node);
   }
 
@@ -90,10 +91,8 @@ export class ClusterRouter {
   async rename(session, link) {
     while (!link.closed) {
       await this.#again();
-      const tag = this.tagOf(session);
-      if (tag === undefined) return link.close(new Error('the node serves no slot'));
       try {
-        return await link.subscribe(this.timeout, tag);
+        return await link.subscribe(this.timeout, this.tagOf(session));
       } catch (error) {
         // What is known of the slots is old, or else it cannot be read any more.
         if (!(error instanceof Refusal && error.elsewhere)) link.close(/** @type {Error} */ (error));

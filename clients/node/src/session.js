@@ -114,8 +114,7 @@ export class Session {
     try {
       link = this.#opening = new Link(this.library, this.address, this.timeout);
       await link.open(this.timeout);
-      const tag = this.cluster && (this.cluster.tagOf(this) ?? '0');
-      await Promise.all([link.subscribe(this.timeout, tag), link.learn(this.timeout, this.demands, this.places)]);
+      await Promise.all([link.subscribe(this.timeout, this.cluster?.tagOf(this)), link.learn(this.timeout, this.demands, this.places)]);
     } catch (error) {
       link?.close();
       this.#opening = undefined;

@@ -22,8 +22,7 @@ export function tagged(key) {
 /** @param {string} key */
 export const slotOf = (key) => crc16(Buffer.from(tagged(key))) % SLOTS;
 
-/** A hash tag for one of the slots. @param {(slot: number) => boolean} fits */
+/** A hash tag for one of the slots, of which there is one. @param {(slot: number) => boolean} fits */
 export function tagFor(fits) {
-  for (let n = 0; n < 100 * SLOTS; n++) if (fits(slotOf(String(n)))) return String(n);
-  return undefined;
+  for (let n = 0; ; n++) if (fits(slotOf(String(n)))) return String(n);
 }

@@ -83,6 +83,21 @@ for (const how of ['takes over', 'takes over from a killed master']) {
   });
 }
 
+forEach('a wait alone goes over to the replica that takes over', async (t, open) => {
+  const { masters, replicas } = await Cluster.start(t, true);
+  const [old, heir] = [masters[0], replicas[0]];
+  const locks = open(masters[1].port, { cluster: true, timeout: 30_000 });
+  const key = keyAt(0, 'w');
+  await old.say('RLOCK.ACQUIRE', key, 'raw', 60_000);
+  const wait = locks.acquire(key, { wait: 60_000 });
+  await old.waiting(key, 1);
+  assert.equal(await old.say('WAIT', 1, 10_000), 1);
+  await heir.say('CLUSTER', 'FAILOVER', 'TAKEOVER');
+  await heir.waiting(key, 1);
+  await heir.say('RLOCK.RELEASE', key, 'raw');
+  await (await wait).release();
+});
+
 forEach('a cluster whose node accepts connections and says nothing', async (t, open) => {
   const server = await Server.start(t, '--cluster-enabled', 'yes');
   await server.say('CLUSTER', 'ADDSLOTSRANGE', 0, 16_383);

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import math
 import multiprocessing
 import os
+import signal
 
 import redis
 import redis.asyncio
@@ -135,3 +137,53 @@ def test_tasks(server, key):
             await hold.release()
 
     asyncio.run(main())
+
+
+def test_a_signal_handler_that_forks_in_a_wait(server, locks, key):
+    """What the parent waits for, the child does not wait for."""
+    server.say(f"RLOCK.ACQUIRE {key} other 60000")
+    standing, sticky = locks.acquire(f"{key}:stands", lease=4), locks.sticky(key, wait=60)
+    waits = [
+        lambda: locks.acquire(key, wait=60),
+        lambda: locks.acquire(key, wait=math.inf),
+        lambda: sticky.use().__enter__(),
+        lambda: standing.lost.wait(),
+        lambda: standing.wanted.wait(),
+    ]
+    for number, wait in enumerate(waits):
+        children = []
+        ours, its = os.pipe()
+
+        def fork(*_, children=children):
+            children.append(os.fork())
+            if children[0]:
+                raise Forked  # the parent waits no longer than this test
+
+        before = signal.signal(signal.SIGALRM, fork)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            wait()
+            came = "it ended"
+        except Forked:
+            came = "the parent"
+        except rlock.ConnectionError:
+            came = "none of the child's"
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        if children == [0]:
+            try:
+                with locks.hold(f"{key}:{number}", wait=20):
+                    os.write(its, came.encode())
+            finally:
+                os._exit(0)
+        os.close(its)
+        with os.fdopen(ours) as seen:
+            answer = seen.read()
+        os.waitpid(children[0], 0)
+        assert came == "the parent" and answer == ("none of the child's" if number < 3 else "it ended"), number
+    standing.release()
+    assert until(lambda: server.waiters(key) == 0)
+
+
+class Forked(Exception):
+    pass

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+import weakref
 from _thread import allocate_lock
 
 from ._states import Pending
-from .errors import Cancelled
+from .errors import Cancelled, ConnectionError
+
+_alarms: weakref.WeakSet[Alarm] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    """Whoever forked in a wait, by a signal handler of its own, is woken in the child: nobody else is left to."""
+    for alarm in _alarms:
+        alarm.ring()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 class Alarm:
     """What a thread waits on. `ring` waits for nobody, and neither is ever half done: a
     `threading.Event` has a lock inside, which an exception can leave locked."""
 
-    __slots__ = ("_lock",)
+    __slots__ = ("__weakref__", "_lock")
 
     def __init__(self) -> None:
         self._lock = allocate_lock()
         self._lock.acquire()
+        _alarms.add(self)
 
     def ring(self) -> None:
         try:
@@ -61,11 +76,15 @@ class Cancel(threading.Event):
 
 
 def wait(pending: Pending, alarm: Alarm, cancel: threading.Event | None = None, end: float | None = None) -> None:
-    """Until it is over, or it is `end`. Raises `Cancelled` if `cancel` was set before."""
+    """Until it is over, or it is `end`. Raises `Cancelled` if `cancel` was set before, and `ConnectionError` in a
+    child of a fork."""
+    process = os.getpid()
     alarms = cancel._alarms if isinstance(cancel, Cancel) else {}
     alarms[alarm] = None
     try:
         while not pending.finished:
+            if os.getpid() != process:
+                raise ConnectionError("the process has forked: its parent goes on with this")
             if cancel is not None and cancel.is_set():
                 raise Cancelled("the wait was cancelled")
             left = None if end is None else end - time.monotonic()
