@@ -38,8 +38,8 @@ pub fn parts(ask: Ask) -> Vec<Ask> {
     vec![release, Ask { what, hold, ..ask }]
 }
 
-/// Of what their client knows by one name each event is that of the last hold before it. That it is over when it gave
-/// way in vain is no news: who asked for that has the error.
+/// Of what their client knows by one name each event is that of the last hold that was asked for before it: a loss may be
+/// said before the grant. That it is over when it gave way in vain is no news: who asked for that has the error.
 pub fn tell(holds: &mut [Hold], told: Vec<Told>) {
     let mut all: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, hold) in holds.iter().enumerate() {
@@ -50,7 +50,7 @@ pub fn tell(holds: &mut [Hold], told: Vec<Told>) {
         let its = all.get(&event.hold).map(Vec::as_slice).unwrap_or_default();
         let last = its
             .iter()
-            .rfind(|at| holds[**at].start <= event.at)
+            .rfind(|at| holds[**at].call <= event.at)
             .or(its.first());
         let Some(hold) = last.and_then(|at| holds.get_mut(*at)) else {
             continue;

@@ -3,7 +3,7 @@
 use rlock_torture::saw::Record;
 use serde_json::{json, Value};
 
-use super::{asked, event, finds, granted, has, released};
+use super::{asked, event, fault, finds, granted, has, lost, released};
 
 fn gives_way(hold: &str, next: &str, at: (u64, u64), out: Value) -> Record {
     let words = json!({"key": "x", "lease": 2000, "wait": 1000, "next": next});
@@ -72,4 +72,16 @@ fn its_loss_is_told_of_what_it_is_by_then() {
         released(1, "a~1", 600),
     ];
     finds(one, &["false-loss"]);
+}
+
+#[test]
+fn its_loss_is_told_before_its_grant() {
+    let one = vec![
+        granted(1, "a", 10, 1),
+        gives_way("a", "a~1", (300, 400), gave(3)),
+        fault("throw-out", None, Some("x"), (380, 390)),
+        event(1, "a", 395),
+        lost(1, "a~1", 450),
+    ];
+    finds(one, &[]);
 }
