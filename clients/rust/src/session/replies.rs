@@ -155,9 +155,9 @@ impl Actor {
             self.ask_elsewhere(id);
         } else if error.is_not_yet() && self.try_later(id) {
             self.look_again(id);
-        } else if error.is_superseded() && self.is_by_itself(id) {
-            self.ask_anew(id);
-        } else if error.says("syntax error") && self.refuses_wanted(id, &error) {
+        } else if error.is_superseded() && self.is_by_itself(id)
+            || error.says("syntax error") && self.refuses_wanted(id, &error)
+        {
             self.ask_anew(id);
         } else {
             let error = match self.cluster {
