@@ -70,6 +70,9 @@ impl Kind {
         if how.is_empty() {
             return Ok(Ok(kind));
         }
+        // Another run may build the same, also that of the scenarios.
+        let lock = File::create(built.join("lock"))?;
+        lock.lock()?;
         let log = built.join("build.log");
         let out = File::create(&log)?;
         let mut command = kind.command(&how)?;
