@@ -149,7 +149,17 @@ impl Hold {
             }
         }
         // What was asked before the release, and answered after it, says nothing.
-        self.states.retain(|at| *at < self.released);
+        let released = self.released;
+        self.states.retain(|at| *at < released);
+        self.has
+            .retain(|(call, reply)| *reply < released || *call >= released);
+    }
+
+    /// A use whose end did not say that its lock was lost. Another may have begun with a lock that was another's
+    /// by then, and storage refuses the token of that.
+    pub fn ended_well(&self) -> bool {
+        let lost = self.events.len() + self.states.len() + self.others.len();
+        self.released != NEVER && lost == 0
     }
 
     fn renewed(&mut self, ask: &Ask, ok: bool, lost: bool) {

@@ -7,6 +7,7 @@ use crate::past::Past;
 
 mod plain;
 mod silent;
+mod uses;
 mod way;
 
 fn us(ms: u64) -> u64 {
@@ -132,6 +133,26 @@ fn a_release_that_is_asked_for_is_the_last_word() {
     let one = [granted(1, "a", 10, 1), released(1, "a", 300)];
     let other = [granted(2, "b", 301, 2), released(2, "b", 400)];
     finds(one.into_iter().chain(other).collect(), &[]);
+}
+
+/// What was asked before the release, and is answered after it, says nothing of the time between.
+#[test]
+fn what_is_answered_behind_a_release_says_nothing() {
+    let late = |reply: u64| {
+        vec![
+            plain(1, "a", 10, 1),
+            ask(
+                1,
+                "state",
+                "a",
+                (2500, reply),
+                json!({"ok": {"lost": null}}),
+            ),
+            ask(1, "release", "a", (2510, 2520), json!({"error": "lost"})),
+        ]
+    };
+    finds(late(2515), &[]);
+    finds(late(2505), &["deadline"]);
 }
 
 #[test]

@@ -52,6 +52,9 @@ fn after_the_answer(past: &Past, found: &mut Findings) {
                     greatest = Some(*other);
                 }
             }
+            if hold.sticky && !hold.ended_well() {
+                continue;
+            }
             found.checked("tokens");
             if let Some(other) = greatest.filter(|other| past.holds[*other].token >= hold.token) {
                 let (first, second) = (number(past, other), number(past, at));
